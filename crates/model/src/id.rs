@@ -1,0 +1,80 @@
+//! Identifiers. Cheap to clone, opaque, ordered byte-wise.
+
+
+/// An immutable text with a meaning of its own.
+macro_rules! text_newtype {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(::std::sync::Arc<str>);
+
+        impl $name {
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl ::std::ops::Deref for $name {
+            type Target = str;
+
+            fn deref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl ::std::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl ::std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                ::std::fmt::Debug::fmt(&*self.0, f)
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+pub(crate) use text_newtype;
+
+text_newtype! {
+    /// Names a cluster; constant for the cluster's life.
+    ClusterId
+}
+
+text_newtype! {
+    /// Names a machine; given by its provider, stable for the machine's life.
+    MachineId
+}
+
+text_newtype! {
+    /// Names a gang: opaque, compared for equality only, empty for plain needs.
+    Group
+}
+
+impl Group {
+    /// The group of a plain need.
+    pub fn none() -> Self {
+        Self::from("")
+    }
+}

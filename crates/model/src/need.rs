@@ -1,0 +1,82 @@
+//! Demand (engine chapter §1.6).
+
+use std::sync::Arc;
+
+use bigfleet_wire::v1alpha1 as wire;
+
+use crate::{
+    id::{ClusterId, Group},
+    profile::Profile,
+    requirement::Attributes,
+    resources::{Resources, Totals},
+};
+
+/// One constrained aggregate request of a cluster. There is no count: the
+/// number of machines is the engine's output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// Who asks.
+    pub cluster: ClusterId,
+    /// What machines must be like.
+    pub profile: Arc<Profile>,
+    /// The gang, or empty.
+    pub group: Group,
+    /// Total wanted.
+    pub aggregate: Totals,
+    /// Largest indivisible unit: every machine counted or acquired must cover it
+    /// alone.
+    pub min_unit: Resources,
+    /// Age clock in unix nanoseconds; 0 is unknown.
+    pub arrival: i64,
+}
+
+impl Need {
+    /// Whether a machine with these attributes and this capacity can serve.
+    pub fn usable(&self, attributes: &impl Attributes, capacity: &Resources) -> bool {
+        capacity.covers(&self.min_unit) && self.profile.matches(attributes)
+    }
+
+    /// Same cluster, profile and group.
+    pub fn is_same_need(&self, other: &Self) -> bool {
+        self.group == other.group && self.profile == other.profile && self.cluster == other.cluster
+    }
+
+    /// Takes in another need of the same identity: resources add up, the unit is
+    /// the larger, the arrival the earliest known.
+    pub fn absorb(&mut self, other: &Self) {
+        self.aggregate.add_assign(&other.aggregate);
+        self.min_unit = self.min_unit.max(&other.min_unit);
+        self.arrival = match (self.arrival, other.arrival) {
+            (0, known) | (known, 0) => known,
+            (a, b) => a.min(b),
+        };
+    }
+}
+
+/// The whole demand of one cluster, as its operator sent it: in identity order,
+/// each identity once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RollUp {
+    /// Whose demand.
+    pub cluster: ClusterId,
+    /// When it was built, in unix nanoseconds.
+    pub timestamp: i64,
+    /// Replaces what the cluster wanted before.
+    pub needs: Vec<Need>,
+}
+
+impl From<&Need> for wire::CapacityNeed {
+    fn from(need: &Need) -> Self {
+        let profile = &need.profile;
+        Self {
+            requirements: profile.requirements().iter().map(Into::into).collect(),
+            aggregate_resources: need.aggregate.to_wire(),
+            priority: profile.priority(),
+            spread: profile.spread().iter().map(Into::into).collect(),
+            interruption_penalty_bucket: profile.interruption().to_wire(),
+            reclamation_penalty_bucket: profile.reclamation().to_wire(),
+            min_unit: need.min_unit.to_wire(),
+            group: need.group.to_string(),
+        }
+    }
+}

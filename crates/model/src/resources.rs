@@ -1,0 +1,214 @@
+//! Resource vectors: whole milli-units over dimensions (engine chapter §1.1).
+//!
+//! A vector holds its positive dimensions only, sorted; a missing dimension is
+//! zero. So equality is equality by value, and zero is the empty vector.
+
+use std::{cmp::Ordering, collections::BTreeMap};
+
+use smallvec::SmallVec;
+
+use crate::{
+    dimension::Dimension,
+    quantity::{Family, Quantity},
+};
+
+/// What a machine has, or one pod needs. In milli-bytes `i64` ends at 8 PiB,
+/// enough for any single machine.
+pub type Resources = Vector<i64>;
+
+/// Sums over many pods or machines, which pass `i64` in one large cluster.
+pub type Totals = Vector<i128>;
+
+/// Milli-units of one dimension.
+pub trait Amount: Copy + Ord + Default + Into<i128> {
+    /// `max(0, self − other)`, which always fits: it is no more than `self`.
+    fn sub_sat(self, other: i128) -> Self;
+}
+
+impl Amount for i64 {
+    fn sub_sat(self, other: i128) -> Self {
+        (i128::from(self).saturating_sub(other).max(0)) as Self
+    }
+}
+
+impl Amount for i128 {
+    fn sub_sat(self, other: i128) -> Self {
+        self.saturating_sub(other).max(0)
+    }
+}
+
+/// See [`Resources`] and [`Totals`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Vector<A: Amount> {
+    entries: SmallVec<[(Dimension, A); 4]>,
+}
+
+impl<A: Amount> Vector<A> {
+    /// No positive dimension.
+    pub fn zero() -> Self {
+        Self { entries: SmallVec::new() }
+    }
+
+    /// The amount of one dimension, zero if missing.
+    pub fn get(&self, dimension: Dimension) -> A {
+        match self.position(dimension) {
+            Ok(at) => self.entries[at].1,
+            Err(_) => A::default(),
+        }
+    }
+
+    /// Sets one dimension; an amount that is not positive removes it.
+    pub fn set(&mut self, dimension: Dimension, amount: A) {
+        match (self.position(dimension), amount > A::default()) {
+            (Ok(at), true) => self.entries[at].1 = amount,
+            (Ok(at), false) => drop(self.entries.remove(at)),
+            (Err(at), true) => self.entries.insert(at, (dimension, amount)),
+            (Err(_), false) => {}
+        }
+    }
+
+    fn position(&self, dimension: Dimension) -> Result<usize, usize> {
+        self.entries.binary_search_by_key(&dimension, |(known, _)| *known)
+    }
+
+    /// The positive dimensions, in no order that means anything.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Dimension, A)> + '_ {
+        self.entries.iter().copied()
+    }
+
+    /// The positive dimensions by name.
+    pub fn by_name(&self) -> SmallVec<[(&'static str, A); 4]> {
+        let mut named: SmallVec<[_; 4]> =
+            self.iter().map(|(dimension, amount)| (dimension.name(), amount)).collect();
+        named.sort_unstable_by_key(|(name, _)| *name);
+        named
+    }
+
+    /// No positive dimension.
+    pub fn is_zero(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Every dimension of `other` is at most that of `self`.
+    pub fn covers<B: Amount>(&self, other: &Vector<B>) -> bool {
+        let mut mine = self.entries.iter();
+        other.entries.iter().all(|(dimension, wanted)| {
+            mine.by_ref()
+                .find(|(known, _)| known >= dimension)
+                .is_some_and(|(known, have)| known == dimension && (*have).into() >= (*wanted).into())
+        })
+    }
+
+    /// Per dimension the larger.
+    #[must_use]
+    pub fn max(&self, other: &Self) -> Self {
+        let mut result = self.clone();
+        for (dimension, amount) in other.iter() {
+            if amount > result.get(dimension) {
+                result.set(dimension, amount);
+            }
+        }
+        result
+    }
+
+    /// Per dimension `max(0, self − other)`.
+    pub fn sub_sat_assign<B: Amount>(&mut self, other: &Vector<B>) {
+        let mut theirs = other.entries.iter().peekable();
+        self.entries.retain(|(dimension, amount)| {
+            while theirs.next_if(|(known, _)| known < dimension).is_some() {}
+            if let Some((_, less)) = theirs.next_if(|(known, _)| known == dimension) {
+                *amount = amount.sub_sat((*less).into());
+            }
+            *amount > A::default()
+        });
+    }
+
+    /// Per dimension `max(0, self − other)`.
+    #[must_use]
+    pub fn sub_sat<B: Amount>(&self, other: &Vector<B>) -> Self {
+        let mut result = self.clone();
+        result.sub_sat_assign(other);
+        result
+    }
+
+    /// The sum.
+    #[must_use]
+    pub fn add<B: Amount>(&self, other: &Vector<B>) -> Totals {
+        let mut result = self.scale(1);
+        result.add_assign(other);
+        result
+    }
+
+    /// `n` times the vector.
+    #[must_use]
+    pub fn scale(&self, n: u64) -> Totals {
+        if n == 0 {
+            return Totals::zero();
+        }
+        let entries = self
+            .iter()
+            .map(|(dimension, amount)| (dimension, amount.into().saturating_mul(i128::from(n))))
+            .collect();
+        Totals { entries }
+    }
+
+    /// A total order by value that is the same in every process: dimension by
+    /// dimension in name order, the smaller amount first, a missing one being
+    /// zero.
+    pub fn cmp_by_name(&self, other: &Self) -> Ordering {
+        let (mine, theirs) = (self.by_name(), other.by_name());
+        let (mut left, mut right) = (mine.iter().peekable(), theirs.iter().peekable());
+        loop {
+            let order = match (left.peek(), right.peek()) {
+                (None, None) => return Ordering::Equal,
+                (Some(_), None) => Ordering::Greater,
+                (None, Some(_)) => Ordering::Less,
+                // Whoever has the earlier name has more than zero of it.
+                (Some((a, x)), Some((b, y))) => b.cmp(a).then(x.cmp(y)),
+            };
+            if order != Ordering::Equal {
+                return order;
+            }
+            left.next();
+            right.next();
+        }
+    }
+
+    /// As on the wire: name to canonical quantity.
+    pub fn to_wire(&self) -> BTreeMap<String, String> {
+        self.iter()
+            .map(|(dimension, amount)| {
+                let family =
+                    if dimension.is_bytes() { Family::Binary } else { Family::Decimal };
+                let text = Quantity::from_millis(amount.into(), family).to_string();
+                (dimension.name().to_owned(), text)
+            })
+            .collect()
+    }
+}
+
+impl Totals {
+    /// Adds, saturating.
+    pub fn add_assign<B: Amount>(&mut self, other: &Vector<B>) {
+        for (dimension, amount) in other.iter() {
+            match self.position(dimension) {
+                Ok(at) => {
+                    let sum = &mut self.entries[at].1;
+                    *sum = sum.saturating_add(amount.into());
+                }
+                Err(at) => self.entries.insert(at, (dimension, amount.into())),
+            }
+        }
+    }
+}
+
+impl<A: Amount> FromIterator<(Dimension, A)> for Vector<A> {
+    /// The last of several amounts for one dimension stands.
+    fn from_iter<I: IntoIterator<Item = (Dimension, A)>>(pairs: I) -> Self {
+        let mut vector = Self::zero();
+        for (dimension, amount) in pairs {
+            vector.set(dimension, amount);
+        }
+        vector
+    }
+}

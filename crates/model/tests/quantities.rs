@@ -1,0 +1,119 @@
+//! The Kubernetes libraries' own answers about quantities (wire chapter §13).
+
+use bigfleet_model::{Quantity, QuantitySum};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Case {
+    r#in: String,
+    ok: bool,
+    pattern: bool,
+    #[serde(default)]
+    too_big: bool,
+    canonical: Option<String>,
+    milli_ceil: Option<i64>,
+    milli_ceil_big: Option<String>,
+    as_f64: Option<f64>,
+}
+
+#[test]
+fn every_answer_of_the_library_holds() {
+    let mut cases = 0;
+    for line in include_str!("golden/quantities.jsonl").split('\n').filter(|l| !l.is_empty()) {
+        let case: Case = serde_json::from_str(line).unwrap();
+        cases += 1;
+        let parsed = case.r#in.parse::<Quantity>();
+        // Without a digit the library reads 0; we refuse. Past i128 nano-units too.
+        if !(case.ok && case.pattern) || case.too_big {
+            assert!(parsed.is_err(), "must not parse: {line}");
+            continue;
+        }
+        let quantity = parsed.unwrap_or_else(|error| panic!("{error}: {line}"));
+        if let Some(canonical) = case.canonical {
+            let exponent = canonical.contains(['e']);
+            if exponent {
+                let value: Quantity = canonical.parse().unwrap();
+                assert_eq!(quantity, value, "{line}");
+            } else {
+                assert_eq!(quantity.to_string(), canonical, "{line}");
+            }
+        }
+        if let Some(millis) = case.milli_ceil {
+            assert_eq!(quantity.millis_ceil(), millis.into(), "{line}");
+        }
+        if let Some(millis) = case.milli_ceil_big {
+            assert_eq!(quantity.millis_ceil().to_string(), millis, "{line}");
+        }
+        assert_eq!(Some(quantity.to_f64()), case.as_f64, "{line}");
+    }
+    assert_eq!(cases, 350);
+}
+
+#[test]
+fn digits_are_never_dropped() {
+    assert_eq!("1000E".parse::<Quantity>().unwrap().to_string(), "1000E");
+}
+
+#[derive(Deserialize)]
+struct Sum {
+    r#in: Vec<String>,
+    by_rule: String,
+}
+
+#[test]
+fn sums_print_by_the_rule_in_any_order() {
+    let mut cases = 0;
+    for line in include_str!("golden/quantity-sums.jsonl").split('\n').filter(|l| !l.is_empty()) {
+        let case: Sum = serde_json::from_str(line).unwrap();
+        cases += 1;
+        let addends: Vec<Quantity> = case.r#in.iter().map(|text| text.parse().unwrap()).collect();
+        for rotation in 0..addends.len() {
+            let rotated = addends[rotation..].iter().chain(&addends[..rotation]).copied();
+            let total = rotated.collect::<QuantitySum>().total();
+            assert_eq!(total.to_string(), case.by_rule, "rotated by {rotation}: {line}");
+        }
+    }
+    assert_eq!(cases, 70);
+}
+
+#[test]
+fn a_decimal_addend_is_remembered_when_others_cancel_it() {
+    let addends = ["1", "-1", "1Ki"].map(|text| text.parse::<Quantity>().unwrap());
+    for order in [[0, 1, 2], [2, 0, 1], [0, 2, 1]] {
+        let sum: QuantitySum = order.iter().map(|at| addends[*at]).collect();
+        assert_eq!(sum.total().to_string(), "1024");
+    }
+}
+
+#[test]
+fn the_ends_of_the_range_are_exact() {
+    let max = i128::MAX.to_string() + "n";
+    assert_eq!(max.parse::<Quantity>().unwrap().nanos(), i128::MAX);
+    let past = "170141183460469231731687303715884105728n";
+    for text in [past, &format!("-{past}"), &"9".repeat(39), &"9".repeat(1_000_000)] {
+        assert!(text.parse::<Quantity>().is_err(), "{}", &text[..20]);
+    }
+}
+
+#[test]
+fn hostile_text_costs_nothing() {
+    let zeros = "0".repeat(1_000_000);
+    for (text, nanos) in [
+        ("1e-9223372036854775808".to_owned(), 1),
+        ("-1e-9223372036854775808".to_owned(), -1),
+        ("0e9223372036854775807".to_owned(), 0),
+        (format!("0.{zeros}"), 0),
+        (format!("0.{zeros}1"), 1),
+        (format!("{zeros}1"), 1_000_000_000),
+        (format!("0.{zeros}1e1000000"), 100_000_000),
+        (format!("0.{zeros}1Ki"), 1),
+        (format!("1{zeros}e-1000000"), 1_000_000_000),
+    ] {
+        let head: String = text.chars().take(20).collect();
+        assert_eq!(text.parse::<Quantity>().map(Quantity::nanos), Ok(nanos), "{head}");
+    }
+    assert!("1e9223372036854775807".parse::<Quantity>().is_err());
+    assert!("1e9223372036854775808".parse::<Quantity>().is_err());
+    let nines = "9".repeat(1_000_000) + "Ei";
+    assert_eq!(nines.parse::<Quantity>().unwrap().to_string(), "9223372036854775807");
+}
