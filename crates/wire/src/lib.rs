@@ -4,7 +4,13 @@
 //! the system works with, and every check on foreign input, is in
 //! `bigfleet-model`.
 
-#![allow(missing_docs, clippy::all, clippy::pedantic, clippy::nursery, unreachable_pub)]
+#![allow(
+    missing_docs,
+    clippy::all,
+    clippy::pedantic,
+    clippy::nursery,
+    unreachable_pub
+)]
 
 /// Package `bigfleet.v1alpha1`.
 pub mod v1alpha1 {
@@ -12,8 +18,7 @@ pub mod v1alpha1 {
 }
 
 /// Encoded `FileDescriptorSet` of all files, for reflection and contract tests.
-pub const FILE_DESCRIPTOR_SET: &[u8] =
-    include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
 /// Largest message that servers and clients send or accept, in bytes.
 ///
