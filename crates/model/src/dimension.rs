@@ -45,8 +45,10 @@ struct Table {
 }
 
 static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
-    let mut table =
-        Table { names: Vec::new(), index: HashMap::with_hasher(foldhash::fast::FixedState::default()) };
+    let mut table = Table {
+        names: Vec::new(),
+        index: HashMap::with_hasher(foldhash::fast::FixedState::default()),
+    };
     for name in WELL_KNOWN {
         table.push(name);
     }

@@ -1,6 +1,5 @@
 //! Identifiers. Cheap to clone, opaque, ordered byte-wise.
 
-
 /// An immutable text with a meaning of its own.
 macro_rules! text_newtype {
     ($(#[$meta:meta])* $name:ident) => {

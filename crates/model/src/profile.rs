@@ -37,13 +37,8 @@ impl Profile {
         requirements.sort_unstable();
         requirements.dedup();
         spread.sort_unstable();
-        let fingerprint = Fingerprint::of_canonical(
-            &requirements,
-            &spread,
-            priority,
-            interruption,
-            reclamation,
-        );
+        let fingerprint =
+            Fingerprint::of_canonical(&requirements, &spread, priority, interruption, reclamation);
         Self { requirements, spread, priority, interruption, reclamation, fingerprint }
     }
 
@@ -158,15 +153,25 @@ mod tests {
     #[test]
     fn delimiters_and_controls_are_escaped() {
         assert_eq!(
-            text(vec![requirement("a:b%", Operator::In, &["x,y", "p|q;", "\u{0}\u{7f}\u{85}", "é"])]),
+            text(vec![requirement(
+                "a:b%",
+                Operator::In,
+                &["x,y", "p|q;", "\u{0}\u{7f}\u{85}", "é"]
+            )]),
             "p=0|ipb=0|rpb=0|reqs=a%3Ab%25:1:%00%7F%C2%85,p%7Cq%3B,x%2Cy,é;|spr="
         );
     }
 
     #[test]
     fn a_lone_empty_value_is_not_an_empty_list() {
-        assert_eq!(text(vec![requirement("k", Operator::In, &[])]), "p=0|ipb=0|rpb=0|reqs=k:1:;|spr=");
-        assert_eq!(text(vec![requirement("k", Operator::In, &[""])]), "p=0|ipb=0|rpb=0|reqs=k:1:%;|spr=");
+        assert_eq!(
+            text(vec![requirement("k", Operator::In, &[])]),
+            "p=0|ipb=0|rpb=0|reqs=k:1:;|spr="
+        );
+        assert_eq!(
+            text(vec![requirement("k", Operator::In, &[""])]),
+            "p=0|ipb=0|rpb=0|reqs=k:1:%;|spr="
+        );
         assert_eq!(
             text(vec![requirement("k", Operator::In, &["", "a"])]),
             "p=0|ipb=0|rpb=0|reqs=k:1:,a;|spr="

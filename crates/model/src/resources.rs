@@ -93,9 +93,9 @@ impl<A: Amount> Vector<A> {
     pub fn covers<B: Amount>(&self, other: &Vector<B>) -> bool {
         let mut mine = self.entries.iter();
         other.entries.iter().all(|(dimension, wanted)| {
-            mine.by_ref()
-                .find(|(known, _)| known >= dimension)
-                .is_some_and(|(known, have)| known == dimension && (*have).into() >= (*wanted).into())
+            mine.by_ref().find(|(known, _)| known >= dimension).is_some_and(|(known, have)| {
+                known == dimension && (*have).into() >= (*wanted).into()
+            })
         })
     }
 
@@ -178,8 +178,7 @@ impl<A: Amount> Vector<A> {
     pub fn to_wire(&self) -> BTreeMap<String, String> {
         self.iter()
             .map(|(dimension, amount)| {
-                let family =
-                    if dimension.is_bytes() { Family::Binary } else { Family::Decimal };
+                let family = if dimension.is_bytes() { Family::Binary } else { Family::Decimal };
                 let text = Quantity::from_millis(amount.into(), family).to_string();
                 (dimension.name().to_owned(), text)
             })

@@ -4,13 +4,7 @@
 //! the system works with, and every check on foreign input, is in
 //! `bigfleet-model`.
 
-#![allow(
-    missing_docs,
-    clippy::all,
-    clippy::pedantic,
-    clippy::nursery,
-    unreachable_pub
-)]
+#![allow(missing_docs, clippy::all, clippy::pedantic, clippy::nursery, unreachable_pub)]
 
 /// Package `bigfleet.v1alpha1`.
 pub mod v1alpha1 {

@@ -37,31 +37,17 @@ impl Fact {
 
     /// The words of the line, if it is of that kind.
     fn of_kind(&self, kind: &str) -> Option<Vec<&'static str>> {
-        self.text
-            .strip_prefix(kind)?
-            .strip_prefix(' ')
-            .map(|rest| rest.split(' ').collect())
+        self.text.strip_prefix(kind)?.strip_prefix(' ').map(|rest| rest.split(' ').collect())
     }
 }
 
 fn table() -> Vec<Fact> {
     let mut facts = Vec::new();
     let mut file = "";
-    for line in TABLE
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-    {
+    for line in TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         match (line.strip_prefix("  "), line.strip_prefix("+ ")) {
-            (Some(text), _) => facts.push(Fact {
-                file,
-                added: false,
-                text,
-            }),
-            (_, Some(text)) => facts.push(Fact {
-                file,
-                added: true,
-                text,
-            }),
+            (Some(text), _) => facts.push(Fact { file, added: false, text }),
+            (_, Some(text)) => facts.push(Fact { file, added: true, text }),
             _ => file = line,
         }
     }
@@ -72,19 +58,13 @@ fn table() -> Vec<Fact> {
 fn protos_equal_the_table() {
     let mut expected = BTreeSet::new();
     for fact in table() {
-        assert!(
-            expected.insert(fact.line()),
-            "twice in the table: {}",
-            fact.line()
-        );
+        assert!(expected.insert(fact.line()), "twice in the table: {}", fact.line());
     }
     let actual: BTreeSet<String> = files()
         .iter()
         .flat_map(|file| {
             let name = short_name(file.name());
-            render(file)
-                .into_iter()
-                .map(move |text| format!("{name}: {text}"))
+            render(file).into_iter().map(move |text| format!("{name}: {text}"))
         })
         .collect();
 
@@ -103,10 +83,7 @@ fn protos_equal_the_table() {
 #[test]
 fn the_base_contract_is_closed() {
     let base = table().iter().filter(|fact| !fact.added).count();
-    assert_eq!(
-        base, BASE_FACTS,
-        "a line of the base contract came or went. {FROZEN}"
-    );
+    assert_eq!(base, BASE_FACTS, "a line of the base contract came or went. {FROZEN}");
 }
 
 #[test]
@@ -124,18 +101,9 @@ fn additions_to_base_messages_are_numbered_from_100() {
         };
         if base.contains(words[0]) {
             let number: i32 = words[1].parse().expect("a field number");
-            assert_eq!(
-                fact.added,
-                number >= FIRST_ADDED_NUMBER,
-                "{}. {FROZEN}",
-                fact.line()
-            );
+            assert_eq!(fact.added, number >= FIRST_ADDED_NUMBER, "{}. {FROZEN}", fact.line());
         } else {
-            assert!(
-                fact.added,
-                "a base field of an added message: {}",
-                fact.line()
-            );
+            assert!(fact.added, "a base field of an added message: {}", fact.line());
         }
     }
 }
@@ -145,18 +113,9 @@ fn every_proto_file_is_compiled() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../api/proto/bigfleet/v1alpha1");
     let on_disk: BTreeSet<String> = fs::read_dir(folder)
         .expect("the folder of the protos")
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
         .collect();
-    let compiled = files()
-        .iter()
-        .map(|file| short_name(file.name()).to_owned())
-        .collect();
+    let compiled = files().iter().map(|file| short_name(file.name()).to_owned()).collect();
     assert_eq!(on_disk, compiled);
 }
 
@@ -169,14 +128,8 @@ fn files_are_plain_proto3_of_one_package() {
         // Options such as `packed` or `allow_alias` change what is
         // on the wire without changing a line of the table.
         assert_eq!(file.options, None, "{name}");
-        assert!(
-            file.extension.is_empty() && file.public_dependency.is_empty(),
-            "{name}"
-        );
-        assert!(
-            file.enum_type.iter().all(|item| item.options.is_none()),
-            "{name}"
-        );
+        assert!(file.extension.is_empty() && file.public_dependency.is_empty(), "{name}");
+        assert!(file.enum_type.iter().all(|item| item.options.is_none()), "{name}");
         for service in &file.service {
             let methods = service.method.iter().all(|method| method.options.is_none());
             assert!(service.options.is_none() && methods, "{}", service.name());
@@ -184,18 +137,9 @@ fn files_are_plain_proto3_of_one_package() {
         for message in &file.message_type {
             let name = message.name();
             assert_eq!(message.options, None, "{name}");
-            assert!(
-                message.enum_type.iter().all(|item| item.options.is_none()),
-                "{name}"
-            );
-            assert!(
-                message.nested_type.iter().all(descriptors::is_map_entry),
-                "{name}"
-            );
-            assert!(
-                message.extension.is_empty() && message.extension_range.is_empty(),
-                "{name}"
-            );
+            assert!(message.enum_type.iter().all(|item| item.options.is_none()), "{name}");
+            assert!(message.nested_type.iter().all(descriptors::is_map_entry), "{name}");
+            assert!(message.extension.is_empty() && message.extension_range.is_empty(), "{name}");
         }
     }
 }
@@ -225,11 +169,7 @@ fn imports_are_those_of_the_specification() {
             "shardread.proto" | "coordinator.proto" => &["capacity.proto", "provider.proto"],
             _ => &["capacity.proto", "provider.proto", "shardread.proto"],
         };
-        let imports: Vec<&str> = file
-            .dependency
-            .iter()
-            .map(|name| short_name(name))
-            .collect();
+        let imports: Vec<&str> = file.dependency.iter().map(|name| short_name(name)).collect();
         assert_eq!(imports, expected, "{}", file.name());
     }
 }

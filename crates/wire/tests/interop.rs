@@ -65,9 +65,7 @@ mod base {
 
 #[test]
 fn unknown_fields_are_ignored() {
-    let known = wire::MachineRef {
-        id: "m-1".to_owned(),
-    };
+    let known = wire::MachineRef { id: "m-1".to_owned() };
     let mut bytes = known.encode_to_vec();
     // Field 1000 as varint, field 1001 as bytes, field 1002 as fixed64.
     bytes.extend([0xc0, 0x3e, 0x07]);
@@ -84,10 +82,7 @@ fn a_base_shard_reads_a_new_operator() {
         features: vec!["final-reclaim-ack".to_owned(), "need-status".to_owned()],
     };
     let read = base::Hello::decode(sent.encode_to_vec().as_slice()).unwrap();
-    assert_eq!(
-        (read.cluster_id, read.protocol_version),
-        (sent.cluster_id, sent.protocol_version)
-    );
+    assert_eq!((read.cluster_id, read.protocol_version), (sent.cluster_id, sent.protocol_version));
 }
 
 #[test]
@@ -99,35 +94,18 @@ fn a_base_operator_reads_a_new_shard() {
         rollup_timestamp_unix_nanos: 42,
         held: true,
     };
-    let frame = |payload| {
-        wire::ShardMessage {
-            payload: Some(payload),
-        }
-        .encode_to_vec()
-    };
+    let frame = |payload| wire::ShardMessage { payload: Some(payload) }.encode_to_vec();
 
     let bytes = frame(wire::shard_message::Payload::Ack(ack));
     let read = base::ShardMessage::decode(bytes.as_slice()).unwrap();
-    let expected = base::Acknowledgement {
-        echo: "rollup".to_owned(),
-        coordinator_term: 7,
-        shard_epoch: -3,
-    };
+    let expected =
+        base::Acknowledgement { echo: "rollup".to_owned(), coordinator_term: 7, shard_epoch: -3 };
     assert_eq!(read.payload, Some(base::Payload::Ack(expected)));
 
     // A payload it does not know is no payload, not an error that ends the stream.
-    let status = wire::NeedStatusUpdate {
-        satisfied: true,
-        cycle: 9,
-        ..Default::default()
-    };
+    let status = wire::NeedStatusUpdate { satisfied: true, cycle: 9, ..Default::default() };
     let bytes = frame(wire::shard_message::Payload::NeedStatus(status));
-    assert_eq!(
-        base::ShardMessage::decode(bytes.as_slice())
-            .unwrap()
-            .payload,
-        None
-    );
+    assert_eq!(base::ShardMessage::decode(bytes.as_slice()).unwrap().payload, None);
 }
 
 #[test]
@@ -140,27 +118,19 @@ fn a_base_coordinator_reads_a_new_shard() {
             priority: -5,
             age_cycles: 6,
             interruption_penalty_bucket: wire::PenaltyBucket::Pinned.into(),
-            min_unit: Some(wire::Resources {
-                resources: min_unit,
-            }),
+            min_unit: Some(wire::Resources { resources: min_unit }),
             ..Default::default()
         }],
         shard_address: "s-1:7780".to_owned(),
         observed_term: 3,
         assignment_digest: 0xfeed,
         cluster_ids: vec!["c-1".to_owned()],
-        holdings: Some(wire::Assignment {
-            version: 8,
-            ..Default::default()
-        }),
+        holdings: Some(wire::Assignment { version: 8, ..Default::default() }),
         ..Default::default()
     };
     let read = base::ShardReport::decode(sent.encode_to_vec().as_slice()).unwrap();
-    let shortfall = base::Shortfall {
-        priority: -5,
-        age_cycles: 6,
-        interruption_penalty_bucket: 27,
-    };
+    let shortfall =
+        base::Shortfall { priority: -5, age_cycles: 6, interruption_penalty_bucket: 27 };
     let expected = base::ShardReport {
         shard_id: "s-1".to_owned(),
         cycle: 12,
@@ -173,28 +143,17 @@ fn a_base_coordinator_reads_a_new_shard() {
 /// The other direction: what a base peer sends leaves every addition zero.
 #[test]
 fn a_new_peer_reads_a_base_peer() {
-    let sent = base::Acknowledgement {
-        echo: "hello".to_owned(),
-        ..Default::default()
-    };
+    let sent = base::Acknowledgement { echo: "hello".to_owned(), ..Default::default() };
     let read = wire::Acknowledgement::decode(sent.encode_to_vec().as_slice()).unwrap();
-    let expected = wire::Acknowledgement {
-        echo: "hello".to_owned(),
-        ..Default::default()
-    };
+    let expected = wire::Acknowledgement { echo: "hello".to_owned(), ..Default::default() };
     assert_eq!(read, expected);
 }
 
 /// Providers and callers older than the fencing token take a MachineRef for Delete.
 #[test]
 fn delete_request_is_wire_compatible_with_machine_ref() {
-    let reference = wire::MachineRef {
-        id: "m-1".to_owned(),
-    };
-    let unfenced = wire::DeleteRequest {
-        machine_id: "m-1".to_owned(),
-        ..Default::default()
-    };
+    let reference = wire::MachineRef { id: "m-1".to_owned() };
+    let unfenced = wire::DeleteRequest { machine_id: "m-1".to_owned(), ..Default::default() };
     assert_eq!(reference.encode_to_vec(), unfenced.encode_to_vec());
 
     let fenced = wire::DeleteRequest {
@@ -203,10 +162,7 @@ fn delete_request_is_wire_compatible_with_machine_ref() {
         sequence_number: 5,
         ..unfenced
     };
-    assert_eq!(
-        wire::MachineRef::decode(fenced.encode_to_vec().as_slice()),
-        Ok(reference)
-    );
+    assert_eq!(wire::MachineRef::decode(fenced.encode_to_vec().as_slice()), Ok(reference));
 }
 
 /// wire.md §10: 3+k is 2^k dollars for k in 0..=23, with three below and one above.

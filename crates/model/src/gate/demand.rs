@@ -51,13 +51,11 @@ pub fn need(
 ) -> Result<Need, Refusal> {
     let requirements = requirements(message.requirements)?;
     let spread = spread(message.spread)?;
-    let interruption =
-        bucket("interruption_penalty_bucket", message.interruption_penalty_bucket)?;
+    let interruption = bucket("interruption_penalty_bucket", message.interruption_penalty_bucket)?;
     let reclamation = bucket("reclamation_penalty_bucket", message.reclamation_penalty_bucket)?;
     let aggregate = quantities::totals("aggregate_resources", &message.aggregate_resources)?;
     let min_unit = quantities::resources("min_unit", &message.min_unit, Rounding::Up)?;
-    let profile =
-        Profile::new(requirements, spread, message.priority, interruption, reclamation);
+    let profile = Profile::new(requirements, spread, message.priority, interruption, reclamation);
     Ok(Need {
         cluster: cluster.clone(),
         profile: Arc::new(profile),
@@ -68,9 +66,7 @@ pub fn need(
     })
 }
 
-fn requirements(
-    messages: Vec<wire::NodeSelectorRequirement>,
-) -> Result<Vec<Requirement>, Refusal> {
+fn requirements(messages: Vec<wire::NodeSelectorRequirement>) -> Result<Vec<Requirement>, Refusal> {
     let check = |(index, message): (usize, wire::NodeSelectorRequirement)| {
         let operator = Operator::from_wire(message.operator)
             .filter(|operator| *operator != Operator::Unspecified)
@@ -98,9 +94,8 @@ fn spread(messages: Vec<wire::TopologySpread>) -> Result<Vec<TopologySpread>, Re
 }
 
 fn bucket(path: &str, number: i32) -> Result<PenaltyBucket, Refusal> {
-    PenaltyBucket::from_wire(number).ok_or_else(|| {
-        Refusal::out_of_range(path, number, 0, PenaltyBucket::PINNED.to_wire())
-    })
+    PenaltyBucket::from_wire(number)
+        .ok_or_else(|| Refusal::out_of_range(path, number, 0, PenaltyBucket::PINNED.to_wire()))
 }
 
 /// One need per identity, in identity order.

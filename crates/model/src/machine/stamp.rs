@@ -92,7 +92,9 @@ impl Stamp {
 
     /// What a provider echoed. Each key is read alone: absent leaves the default,
     /// malformed too and is reported, unknown is ignored. No known key, no stamp.
-    pub fn from_metadata(metadata: &BTreeMap<String, String>) -> (Option<Self>, Vec<MalformedStamp>) {
+    pub fn from_metadata(
+        metadata: &BTreeMap<String, String>,
+    ) -> (Option<Self>, Vec<MalformedStamp>) {
         let mut reader = Reader { metadata, malformed: Vec::new(), found: false };
         let mut stamp = Self::default();
         stamp.priority = reader.read(key::PRIORITY, |text| i32::from_str(text).ok());

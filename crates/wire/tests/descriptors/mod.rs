@@ -11,9 +11,7 @@ use prost_types::{
 pub(crate) const PACKAGE: &str = "bigfleet.v1alpha1";
 
 pub(crate) fn files() -> Vec<FileDescriptorProto> {
-    FileDescriptorSet::decode(FILE_DESCRIPTOR_SET)
-        .expect("a descriptor set")
-        .file
+    FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).expect("a descriptor set").file
 }
 
 /// `capacity.proto` of `bigfleet/v1alpha1/capacity.proto`; a foreign file keeps its path.
@@ -22,29 +20,16 @@ pub(crate) fn short_name(path: &str) -> &str {
 }
 
 pub(crate) fn is_map_entry(message: &DescriptorProto) -> bool {
-    message
-        .options
-        .as_ref()
-        .is_some_and(|options| options.map_entry())
+    message.options.as_ref().is_some_and(|options| options.map_entry())
 }
 
 /// One line per fact of the file.
 pub(crate) fn render(file: &FileDescriptorProto) -> Vec<String> {
     let mut lines = Vec::new();
-    lines.extend(
-        file.dependency
-            .iter()
-            .map(|path| format!("import {}", short_name(path))),
-    );
-    file.service
-        .iter()
-        .for_each(|service| render_service(service, &mut lines));
-    file.enum_type
-        .iter()
-        .for_each(|item| render_enum("", item, &mut lines));
-    file.message_type
-        .iter()
-        .for_each(|message| render_message(message, &mut lines));
+    lines.extend(file.dependency.iter().map(|path| format!("import {}", short_name(path))));
+    file.service.iter().for_each(|service| render_service(service, &mut lines));
+    file.enum_type.iter().for_each(|item| render_enum("", item, &mut lines));
+    file.message_type.iter().for_each(|message| render_message(message, &mut lines));
     lines
 }
 
@@ -74,11 +59,7 @@ fn render_enum(owner: &str, item: &EnumDescriptorProto, lines: &mut Vec<String>)
         // Unlike a message's, an enum's range includes its end.
         lines.push(reserved_range(&name, range.start(), range.end()));
     }
-    lines.extend(
-        item.reserved_name
-            .iter()
-            .map(|word| format!("reserved {name} \"{word}\"")),
-    );
+    lines.extend(item.reserved_name.iter().map(|word| format!("reserved {name} \"{word}\"")));
 }
 
 fn render_message(message: &DescriptorProto, lines: &mut Vec<String>) {
@@ -90,21 +71,12 @@ fn render_message(message: &DescriptorProto, lines: &mut Vec<String>) {
             format!(" oneof {}", message.oneof_decl[index].name())
         });
         let kind = field_type(message, field);
-        lines.push(format!(
-            "field {name} {} {} {kind}{oneof}",
-            field.number(),
-            field.name()
-        ));
+        lines.push(format!("field {name} {} {} {kind}{oneof}", field.number(), field.name()));
     }
     for range in &message.reserved_range {
         lines.push(reserved_range(name, range.start(), range.end() - 1));
     }
-    lines.extend(
-        message
-            .reserved_name
-            .iter()
-            .map(|word| format!("reserved {name} \"{word}\"")),
-    );
+    lines.extend(message.reserved_name.iter().map(|word| format!("reserved {name} \"{word}\"")));
     for item in &message.enum_type {
         render_enum(&format!("{name}."), item, lines);
     }
@@ -121,22 +93,13 @@ fn reserved_range(owner: &str, first: i32, last: i32) -> String {
 fn field_type(message: &DescriptorProto, field: &FieldDescriptorProto) -> String {
     let map = message.nested_type.iter().find(|nested| {
         is_map_entry(nested)
-            && field
-                .type_name()
-                .ends_with(&format!(".{}.{}", message.name(), nested.name()))
+            && field.type_name().ends_with(&format!(".{}.{}", message.name(), nested.name()))
     });
     if let Some(entry) = map {
-        let (key, value) = (
-            scalar_or_local(&entry.field[0]),
-            scalar_or_local(&entry.field[1]),
-        );
+        let (key, value) = (scalar_or_local(&entry.field[0]), scalar_or_local(&entry.field[1]));
         return format!("map<{key},{value}>");
     }
-    let repeated = if field.label() == Label::Repeated {
-        "repeated "
-    } else {
-        ""
-    };
+    let repeated = if field.label() == Label::Repeated { "repeated " } else { "" };
     format!("{repeated}{}", scalar_or_local(field))
 }
 
@@ -144,10 +107,7 @@ fn scalar_or_local(field: &FieldDescriptorProto) -> String {
     match field.r#type() {
         Type::Message | Type::Enum | Type::Group => local_type(field.type_name()).to_owned(),
         // TYPE_INT64 is written int64.
-        scalar => scalar
-            .as_str_name()
-            .trim_start_matches("TYPE_")
-            .to_lowercase(),
+        scalar => scalar.as_str_name().trim_start_matches("TYPE_").to_lowercase(),
     }
 }
 
