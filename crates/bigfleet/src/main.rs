@@ -1,1 +1,39 @@
-fn main() {}
+//! The `bigfleet` binary.
+
+mod bench;
+mod error;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[global_allocator]
+static ALLOCATOR: bigfleet_alloc::Counting<mimalloc::MiMalloc> =
+    bigfleet_alloc::Counting(mimalloc::MiMalloc);
+
+/// Turns the demand of many Kubernetes clusters into machines from many providers.
+#[derive(Parser)]
+#[command(name = "bigfleet", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure the parts on this machine: time, allocations, memory.
+    Bench(bench::Args),
+}
+
+fn main() -> ExitCode {
+    let (name, result) = match Cli::parse().command {
+        Command::Bench(args) => ("bench", bench::run(&args)),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bigfleet {name}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! Identifiers. Cheap to clone, opaque, ordered byte-wise.
 
+use std::sync::LazyLock;
+
 /// An immutable text with a meaning of its own.
 macro_rules! text_newtype {
     ($(#[$meta:meta])* $name:ident) => {
@@ -72,8 +74,9 @@ text_newtype! {
 }
 
 impl Group {
-    /// The group of a plain need.
+    /// The group of a plain need. Most needs have it, so they share one.
     pub fn none() -> Self {
-        Self::from("")
+        static NONE: LazyLock<Group> = LazyLock::new(|| Group::from(""));
+        NONE.clone()
     }
 }

@@ -12,7 +12,7 @@ use super::{
     quantities::{self, Rounding},
 };
 use crate::{
-    id::ClusterId,
+    id::{ClusterId, Group},
     need::{Need, RollUp},
     penalty::PenaltyBucket,
     profile::Profile,
@@ -59,7 +59,7 @@ pub fn need(
     Ok(Need {
         cluster: cluster.clone(),
         profile: Arc::new(profile),
-        group: message.group.into(),
+        group: if message.group.is_empty() { Group::none() } else { message.group.into() },
         aggregate,
         min_unit,
         arrival,
@@ -98,12 +98,26 @@ fn bucket(path: &str, number: i32) -> Result<PenaltyBucket, Refusal> {
         .ok_or_else(|| Refusal::out_of_range(path, number, 0, PenaltyBucket::PINNED.to_wire()))
 }
 
-/// One need per identity, in identity order.
+/// One need per identity, in identity order. Our operators send it that way, so
+/// mostly there is nothing to do.
 fn merged(mut needs: Vec<Need>) -> Vec<Need> {
-    needs.sort_by(|a, b| {
-        let fingerprints = a.profile.fingerprint().cmp(b.profile.fingerprint());
-        fingerprints.then_with(|| a.group.cmp(&b.group))
-    });
+    if needs.is_sorted_by(|a, b| identity(a) < identity(b)) {
+        return needs;
+    }
+    // Needs are large: sort what they are compared by, then move each need once.
+    let mut order: Vec<_> =
+        needs.iter().enumerate().map(|(place, need)| (identity(need), place)).collect();
+    order.sort_unstable();
+    let mut sorted_from: Vec<usize> = order.into_iter().map(|(_, place)| place).collect();
+    for place in 0..needs.len() {
+        // Swaps made for earlier places have carried this need along.
+        let mut from = sorted_from[place];
+        while from < place {
+            from = sorted_from[from];
+        }
+        sorted_from[place] = from;
+        needs.swap(place, from);
+    }
     needs.dedup_by(|next, kept| {
         let same = kept.is_same_need(next);
         if same {
@@ -112,4 +126,8 @@ fn merged(mut needs: Vec<Need>) -> Vec<Need> {
         same
     });
     needs
+}
+
+fn identity(need: &Need) -> (&str, &str) {
+    (need.profile.fingerprint(), &need.group)
 }
