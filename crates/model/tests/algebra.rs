@@ -1,5 +1,7 @@
 //! Resource vectors form the algebra of engine chapter §1.1.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use bigfleet_model::{Dimension, Resources, Totals, resources::Amount};
 use proptest::{collection::vec, prelude::*};
 

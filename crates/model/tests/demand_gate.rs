@@ -1,5 +1,7 @@
 //! The demand gate, each check with its exact text (wire chapter §8.1).
 
+#![allow(clippy::expect_used, reason = "helpers of tests fail by panicking")]
+
 use std::collections::BTreeMap;
 
 use bigfleet_model::{ClusterId, Dimension, Group, RollUp, gate::demand};

@@ -1,5 +1,7 @@
 //! The inventory gate and the round trip of machines (wire chapter §8.2, §8.3).
 
+#![allow(clippy::expect_used, reason = "helpers of tests fail by panicking")]
+
 use std::collections::BTreeMap;
 
 use bigfleet_model::{

@@ -86,6 +86,15 @@ fn a_decimal_addend_is_remembered_when_others_cancel_it() {
 }
 
 #[test]
+fn a_sum_past_the_end_of_binary_suffixes_reads_back_as_it_is() {
+    let sum: QuantitySum =
+        ["4Ei", "4Ei"].map(|text| text.parse::<Quantity>().unwrap()).into_iter().collect();
+    let text = sum.total().to_string();
+    assert_eq!(text, "9223372036854775808");
+    assert_eq!(text.parse::<Quantity>().unwrap(), sum.total());
+}
+
+#[test]
 fn the_ends_of_the_range_are_exact() {
     let max = i128::MAX.to_string() + "n";
     assert_eq!(max.parse::<Quantity>().unwrap().nanos(), i128::MAX);

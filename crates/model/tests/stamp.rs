@@ -1,5 +1,7 @@
 //! What survives a restart of the shard in a provider's hands (wire chapter §11).
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use bigfleet_model::{

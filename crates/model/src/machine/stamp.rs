@@ -96,13 +96,15 @@ impl Stamp {
         metadata: &BTreeMap<String, String>,
     ) -> (Option<Self>, Vec<MalformedStamp>) {
         let mut reader = Reader { metadata, malformed: Vec::new(), found: false };
-        let mut stamp = Self::default();
-        stamp.priority = reader.read(key::PRIORITY, |text| i32::from_str(text).ok());
-        stamp.interruption = reader.read(key::INTERRUPTION, parse_dollars).unwrap_or(0.0);
-        stamp.reclamation = reader.read(key::RECLAMATION, parse_dollars).unwrap_or(0.0);
-        let mut text = |key| reader.read(key, |text| Some(text.to_owned())).unwrap_or_default();
-        stamp.fingerprint = text(key::FINGERPRINT).into();
-        stamp.group = text(key::GROUP).into();
+        let text = |text: &str| Some(text.to_owned());
+        let stamp = Self {
+            priority: reader.read(key::PRIORITY, |text| i32::from_str(text).ok()),
+            interruption: reader.read(key::INTERRUPTION, parse_dollars).unwrap_or(0.0),
+            reclamation: reader.read(key::RECLAMATION, parse_dollars).unwrap_or(0.0),
+            fingerprint: reader.read(key::FINGERPRINT, text).unwrap_or_default().into(),
+            group: reader.read(key::GROUP, text).unwrap_or_default().into(),
+            for_cluster: None,
+        };
         (reader.found.then_some(stamp), reader.malformed)
     }
 }

@@ -136,7 +136,7 @@ fn binary(whole: &[u8], fraction: &[u8], shift: u32) -> u128 {
     for byte in fraction.iter().rev() {
         let sum = u128::from(byte - b'0') * unit_nanos + nanos;
         nanos = sum / 10;
-        cut |= sum % 10 != 0;
+        cut |= !sum.is_multiple_of(10);
     }
     (units * unit_nanos + nanos + u128::from(cut)).min(BINARY_MAX_NANOS)
 }

@@ -1,5 +1,7 @@
 //! Canonical text: no fraction, no plus sign, the largest suffix that leaves an
-//! integer. Binary suffixes only for whole values of at least 1024.
+//! integer. Binary suffixes only for whole values of at least 1024, and only up
+//! to 2^63 − 1, where reading them ends: past that a sum would read back smaller
+//! than it is.
 
 use std::fmt;
 
@@ -12,7 +14,7 @@ impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = self.nanos / NANOS_PER_UNIT;
         let binary = self.family == Family::Binary
-            && whole.unsigned_abs() >= 1024
+            && (1024..=i64::MAX as u128).contains(&whole.unsigned_abs())
             && whole * NANOS_PER_UNIT == self.nanos;
         let (digits, suffix) = if self.nanos == 0 {
             (0, "")

@@ -1,0 +1,150 @@
+//! Dependencies point one way: wire ← model ← engine ← shard ← bigfleet. Reads
+//! the build graph and fails on an edge that must not exist, direct or not.
+
+#![allow(clippy::expect_used, reason = "helpers of tests fail by panicking")]
+
+use std::{collections::BTreeSet, process::Command};
+
+/// Which edges of the graph count.
+#[derive(Clone, Copy)]
+enum Edges {
+    /// What is linked into the crate.
+    Linked,
+    /// Also what its tests and build scripts use.
+    All,
+}
+
+struct Forbidden {
+    from: &'static str,
+    edges: Edges,
+    to: &'static [&'static str],
+    why: &'static str,
+}
+
+const NETWORK: &[&str] = &["tokio", "tonic", "hyper", "rustls", "kube", "k8s-openapi"];
+
+/// A rule for a crate that does not exist yet waits for it.
+const FORBIDDEN: &[Forbidden] = &[
+    Forbidden {
+        from: "bigfleet-wire",
+        edges: Edges::Linked,
+        to: NETWORK,
+        why: "messages alone are for pure crates; clients and servers are the feature `grpc`",
+    },
+    Forbidden {
+        from: "bigfleet-model",
+        edges: Edges::Linked,
+        to: NETWORK,
+        why: "the domain is pure and knows no Kubernetes client",
+    },
+    Forbidden {
+        from: "bigfleet-engine",
+        edges: Edges::Linked,
+        to: &[
+            "tokio",
+            "tonic",
+            "hyper",
+            "rustls",
+            "kube",
+            "k8s-openapi",
+            "tracing",
+            "bigfleet-net",
+        ],
+        why: "decide() is a pure function: no async, no I/O, no logging",
+    },
+    Forbidden {
+        from: "bigfleet-shard",
+        edges: Edges::All,
+        to: &["bigfleet-coordinator", "bigfleet-shard-report", "kube"],
+        why: "a shard decides without a coordinator (coordinator chapter, rule S2)",
+    },
+    Forbidden {
+        from: "bigfleet-coordinator",
+        edges: Edges::Linked,
+        to: &["bigfleet-shard", "bigfleet-engine", "kube"],
+        why: "the coordinator makes no decision and dials nobody",
+    },
+    Forbidden {
+        from: "bigfleet-crds",
+        edges: Edges::Linked,
+        to: &["bigfleet-net", "bigfleet-wire", "tonic"],
+        why: "the kinds are types, whoever uses them",
+    },
+    Forbidden {
+        from: "bigfleet-provider-kit",
+        edges: Edges::Linked,
+        to: &["bigfleet-engine", "bigfleet-shard", "bigfleet-coordinator"],
+        why: "a provider sees the contract, not who calls it",
+    },
+];
+
+/// No crate may link these: one TLS stack, one cryptography.
+const BANNED: &[&str] = &["ring", "openssl", "openssl-sys", "native-tls", "rustls-pemfile"];
+
+fn cargo(arguments: &[&str]) -> String {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(cargo)
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cargo {arguments:?}: {errors}");
+    String::from_utf8(output.stdout).expect("cargo prints text")
+}
+
+/// Every package that `package` reaches, itself included.
+fn reached(package: &str, edges: Edges, further: &[&str]) -> BTreeSet<String> {
+    let edges = match edges {
+        Edges::Linked => "normal",
+        Edges::All => "normal,build,dev",
+    };
+    let mut arguments =
+        vec!["tree", "--locked", "--prefix=none", "--format={p}", "--edges", edges, "-p", package];
+    arguments.extend(further);
+    first_words(&cargo(&arguments))
+}
+
+fn first_words(lines: &str) -> BTreeSet<String> {
+    lines.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+/// Names of the crates of this workspace.
+fn members() -> BTreeSet<String> {
+    let depth = ["--workspace", "--depth=0"];
+    first_words(&cargo(
+        &[&["tree", "--locked", "--prefix=none", "--format={p}"], &depth[..]].concat(),
+    ))
+}
+
+#[test]
+fn no_crate_reaches_what_it_must_not_know() {
+    let members = members();
+    let mut broken = Vec::new();
+    for rule in FORBIDDEN.iter().filter(|rule| members.contains(rule.from)) {
+        let reached = reached(rule.from, rule.edges, &[]);
+        for to in rule.to.iter().filter(|to| reached.contains(**to)) {
+            broken.push(format!("{} -> {to}: {}", rule.from, rule.why));
+        }
+    }
+    assert!(broken.is_empty(), "forbidden edges:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn no_crate_links_a_second_tls_stack() {
+    for member in members() {
+        let reached = reached(&member, Edges::All, &["--all-features"]);
+        for banned in BANNED {
+            assert!(!reached.contains(*banned), "{member} -> {banned}");
+        }
+    }
+}
+
+#[test]
+fn the_graph_is_really_read() {
+    assert!(members().contains("bigfleet"));
+    assert!(reached("bigfleet-model", Edges::Linked, &[]).contains("bigfleet-wire"));
+    assert!(!reached("bigfleet-wire", Edges::Linked, &[]).contains("protox"));
+    assert!(reached("bigfleet-wire", Edges::All, &[]).contains("protox"));
+    assert!(reached("bigfleet-wire", Edges::Linked, &["--features=grpc"]).contains("tokio"));
+}

@@ -1,0 +1,58 @@
+//! The binary as a person meets it.
+
+#![allow(clippy::expect_used, reason = "helpers of tests fail by panicking")]
+
+use std::process::{Command, Output};
+
+fn bigfleet(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bigfleet")).args(arguments).output().expect("bigfleet runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn no_command_and_an_unknown_command_are_usage_errors() {
+    for arguments in [&[][..], &["dance"], &["bench", "--runs", "0"], &["bench", "dance"]] {
+        let output = bigfleet(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let usage = text(&output.stderr);
+        assert!(usage.contains("Usage: bigfleet") || usage.contains("--help"), "{usage}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn help_names_every_command() {
+    let output = bigfleet(&["help"]);
+    assert!(output.status.success());
+    assert!(text(&output.stdout).contains("bench"));
+}
+
+#[test]
+fn a_failure_at_run_time_says_what_to_do() {
+    let output = bigfleet(&["bench", "need", "--runs", "1", "--baseline", "/nonexistent/baseline"]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = text(&output.stderr);
+    assert!(
+        error.starts_with("bigfleet bench: cannot read baseline /nonexistent/baseline"),
+        "{error}"
+    );
+    assert!(error.contains("bigfleet bench --json"), "{error}");
+}
+
+#[test]
+fn a_bench_is_a_baseline_for_the_next() {
+    let json = bigfleet(&["bench", "need", "--runs", "2", "--json"]);
+    assert!(json.status.success(), "{}", text(&json.stderr));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let baseline = folder.path().join("baseline.json");
+    std::fs::write(&baseline, &json.stdout).expect("the baseline is written");
+    let table =
+        bigfleet(&["bench", "need", "--runs", "2", "--baseline", baseline.to_str().unwrap()]);
+    assert!(table.status.success(), "{}", text(&table.stderr));
+    let table = text(&table.stdout);
+    assert!(table.starts_with("SCENARIO"), "{table}");
+    assert!(table.contains("(+0%)"), "equal work allocates equally: {table}");
+}
