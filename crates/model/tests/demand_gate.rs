@@ -73,7 +73,7 @@ fn a_foreign_cluster_id_is_refused() {
 }
 
 #[test]
-fn operators_are_1_to_5() {
+fn wire_11_operators_are_1_to_5() {
     for number in [-1, 0, 6, 99, i32::MAX, i32::MIN] {
         assert_eq!(
             refusal(|need| need.requirements.push(requirement("k", number, &[]))),
@@ -88,7 +88,7 @@ fn operators_are_1_to_5() {
 }
 
 #[test]
-fn when_unsatisfiable_is_0_to_2() {
+fn wire_11_when_unsatisfiable_is_0_to_2() {
     for number in [-1, 3, 257] {
         assert_eq!(
             refusal(|need| need.spread[0].when_unsatisfiable = number),
@@ -103,7 +103,7 @@ fn when_unsatisfiable_is_0_to_2() {
 }
 
 #[test]
-fn buckets_are_0_to_27() {
+fn wire_11_buckets_are_0_to_27() {
     for number in [-1, 28, 99, 256] {
         assert_eq!(
             refusal(|need| need.interruption_penalty_bucket = number),
@@ -252,4 +252,39 @@ fn needs_of_one_identity_are_merged_in_identity_order() {
         map(&[("cpu", "11"), ("example.com/gpu", "1"), ("memory", "1Gi")])
     );
     assert_eq!(merged.min_unit, map(&[("cpu", "500m"), ("memory", "1Mi")]));
+}
+
+#[test]
+fn wire_3_demand_has_no_count() {
+    // Ten pods of one core are ten cores of at least one: how many machines that
+    // takes is nowhere in the need.
+    let ten = wire::CapacityNeed {
+        aggregate_resources: map(&[("cpu", "10")]),
+        min_unit: map(&[("cpu", "1")]),
+        ..Default::default()
+    };
+    let one = wire::CapacityNeed {
+        aggregate_resources: map(&[("cpu", "1")]),
+        min_unit: map(&[("cpu", "1")]),
+        ..Default::default()
+    };
+    assert_eq!(send(vec![one; 10]).unwrap(), send(vec![ten]).unwrap());
+}
+
+#[test]
+fn wire_4_the_two_penalties_and_priority_travel_apart() {
+    let travelled = |interruption, reclamation, priority| {
+        let need = wire::CapacityNeed {
+            interruption_penalty_bucket: interruption,
+            reclamation_penalty_bucket: reclamation,
+            priority,
+            ..Default::default()
+        };
+        let roll_up = send(vec![need]).unwrap();
+        let profile = &roll_up.needs[0].profile;
+        (profile.interruption().to_wire(), profile.reclamation().to_wire(), profile.priority())
+    };
+    for sent in [(0, 0, 0), (27, 1, 0), (1, 27, 0), (1, 1, i32::MAX), (5, 0, i32::MIN)] {
+        assert_eq!(travelled(sent.0, sent.1, sent.2), sent);
+    }
 }

@@ -161,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn wire_1_a_repeated_roll_up_is_the_same_demand(
+    fn wire_12_order_of_arrival_changes_no_demand(
         all in vec((parts(), 0..9u32, text()), 0..6).prop_flat_map(|all| (Just(all.clone()), Just(all).prop_shuffle()))
     ) {
         let cluster = ClusterId::from("c");

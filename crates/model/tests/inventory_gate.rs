@@ -66,7 +66,7 @@ fn every_state_round_trips() {
 }
 
 #[test]
-fn ids_and_states_are_checked_on_raw_numbers() {
+fn wire_11_ids_and_states_are_checked_on_raw_numbers() {
     let nameless = wire::Machine { id: String::new(), ..machine(MachineState::Idle) };
     assert_eq!(refusal(nameless), structural("id: empty"));
     for number in [-1, 0, 9, 259] {
