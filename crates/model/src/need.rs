@@ -80,3 +80,42 @@ impl From<&Need> for wire::CapacityNeed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{Dimension, Operator, PenaltyBucket, Requirement};
+
+    fn need(arrival: i64) -> Need {
+        let ssd = Requirement { key: "ssd".to_owned(), operator: Operator::Exists, values: vec![] };
+        let zero = PenaltyBucket::ZERO;
+        Need {
+            cluster: "c".into(),
+            profile: Arc::new(Profile::new(vec![ssd], vec![], 0, zero, zero)),
+            group: Group::none(),
+            aggregate: Totals::zero(),
+            min_unit: [(Dimension::CPU, 2_000)].into_iter().collect(),
+            arrival,
+        }
+    }
+
+    #[test]
+    fn the_earliest_known_arrival_counts() {
+        for (a, b, earliest) in [(5, 3, 3), (3, 5, 3), (0, 5, 5), (5, 0, 5), (0, 0, 0)] {
+            let mut absorbed = need(a);
+            absorbed.absorb(&need(b));
+            assert_eq!(absorbed.arrival, earliest, "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn a_usable_machine_matches_and_holds_one_unit_alone() {
+        let ssd = BTreeMap::from([("ssd".to_owned(), String::new())]);
+        let cores = |millis| [(Dimension::CPU, millis)].into_iter().collect();
+        assert!(need(0).usable(&ssd, &cores(2_000)));
+        assert!(!need(0).usable(&ssd, &cores(1_999)));
+        assert!(!need(0).usable(&BTreeMap::new(), &cores(2_000)));
+    }
+}

@@ -163,6 +163,14 @@ mod tests {
     }
 
     #[test]
+    fn a_control_character_past_ascii_is_escaped_alone_too() {
+        assert!(
+            text(vec![requirement("\u{85}", Operator::Exists, &[])]).contains("reqs=%C2%85:3:;")
+        );
+        assert!(text(vec![requirement("\u{e9}", Operator::Exists, &[])]).contains("reqs=é:3:;"));
+    }
+
+    #[test]
     fn a_lone_empty_value_is_not_an_empty_list() {
         assert_eq!(
             text(vec![requirement("k", Operator::In, &[])]),

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use bigfleet_model::{
-    CapacityType, ClusterId, Dimension, MachineState,
+    Attributes, CapacityType, ClusterId, Dimension, MachineState,
     gate::inventory::{self, RejectReason},
+    machine::{INSTANCE_TYPE_LABEL, ZONE_LABEL},
 };
 use bigfleet_wire::v1alpha1 as wire;
 
@@ -193,6 +194,9 @@ fn capacity_is_allocatable_else_resources_rounded_down() {
         let message = wire::Machine { allocatable, ..machine(MachineState::Idle) };
         assert_eq!(capacity(message), (2000, gib8));
     }
+    let full =
+        wire::Machine { allocatable: resources(&[("cpu", "0")]), ..machine(MachineState::Idle) };
+    assert_eq!(capacity(full), (0, 0), "nothing allocatable is not the base shape");
     let fine = wire::Machine {
         allocatable: resources(&[("cpu", "1999999999n")]),
         ..machine(MachineState::Idle)
@@ -210,4 +214,22 @@ fn nothing_is_invented() {
     let accepted = inventory::machine(bare.clone()).unwrap();
     assert_eq!(accepted.machine.cluster, None::<ClusterId>);
     assert_eq!(wire::Machine::from(&accepted.machine), bare);
+}
+
+#[test]
+fn fields_answer_their_labels_and_labels_stand_in_for_empty_fields() {
+    let attributes = |instance_type: &str, zone: &str| {
+        let message = wire::Machine {
+            instance_type: instance_type.to_owned(),
+            zone: zone.to_owned(),
+            labels: map(&[(INSTANCE_TYPE_LABEL, "label-type"), (ZONE_LABEL, ""), ("rack", "r1")]),
+            ..machine(MachineState::Idle)
+        };
+        let class = inventory::machine(message).unwrap().machine.class;
+        let of = |key| class.attribute(key).map(str::to_owned);
+        [of(INSTANCE_TYPE_LABEL), of(ZONE_LABEL), of("rack"), of("none")]
+    };
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(attributes("m6i.large", "a"), [some("m6i.large"), some("a"), some("r1"), None]);
+    assert_eq!(attributes("", ""), [some("label-type"), some(""), some("r1"), None]);
 }
