@@ -47,7 +47,10 @@ pub(crate) fn columns_are_those_of_the_specification(cluster: &Cluster) {
     let spec = json!({
         "priority": 100,
         "resources": {},
-        "requirements": [{"key": "zone", "operator": "Exists"}],
+        "requirements": [
+            {"key": "zone", "operator": "Exists"},
+            {"key": "rack", "operator": "Exists"},
+        ],
         "interruptionPenalty": "0.5",
         "reclamationPenalty": 8,
     });
@@ -88,7 +91,7 @@ pub(crate) fn columns_are_those_of_the_specification(cluster: &Cluster) {
     });
     cluster.patch_status("upn/un-shown", &json!({"status": status}));
 
-    // `_` stands for an age.
+    // `_` stands for an age. Of a path with several matches the server prints the first.
     for (name, wide, header, row) in [
         (
             "cr/shown",
