@@ -1,0 +1,3 @@
+//! Shared test helpers. Never a dependency of anything that ships.
+
+pub mod pki;
