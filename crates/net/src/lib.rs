@@ -2,11 +2,14 @@
 
 pub mod duration;
 mod error;
+pub mod flags;
 pub mod identity;
 pub mod listen;
 pub mod peer;
 pub mod readiness;
 pub mod rule;
 pub mod shutdown;
+pub mod telemetry;
+pub mod tls;
 
 pub use error::Error;
