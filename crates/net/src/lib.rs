@@ -3,6 +3,7 @@
 pub mod duration;
 mod error;
 pub mod flags;
+pub mod grpc;
 pub mod identity;
 pub mod listen;
 pub mod peer;

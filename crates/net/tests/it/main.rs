@@ -2,6 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod age;
+mod client;
 mod flags;
+mod health;
+mod identity;
+mod logs;
 mod material;
 mod properties;
+mod rig;
+mod rotation;
+mod serving;
