@@ -6,6 +6,7 @@ mod age;
 mod client;
 mod flags;
 mod health;
+mod http;
 mod identity;
 mod logs;
 mod material;
