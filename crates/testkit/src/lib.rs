@@ -1,3 +1,4 @@
-//! Shared test helpers.
+//! Shared test helpers. Never a dependency of anything that ships.
 
 pub mod kube;
+pub mod pki;
