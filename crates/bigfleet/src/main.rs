@@ -5,6 +5,7 @@ mod error;
 
 use std::process::ExitCode;
 
+use bigfleet_net::flags;
 use clap::{Parser, Subcommand};
 
 #[global_allocator]
@@ -26,7 +27,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let (name, result) = match Cli::parse().command {
+    let (name, result) = match flags::parse::<Cli>().command {
         Command::Bench(args) => ("bench", bench::run(&args)),
     };
     match result {

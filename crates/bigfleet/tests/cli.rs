@@ -56,3 +56,14 @@ fn a_bench_is_a_baseline_for_the_next() {
     assert!(table.starts_with("SCENARIO"), "{table}");
     assert!(table.contains("(+0%)"), "equal work allocates equally: {table}");
 }
+
+#[test]
+fn every_flag_can_be_set_by_environment_and_a_flag_wins() {
+    let run = |runs: &str, arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bigfleet"));
+        let output = command.args(arguments).env("BIGFLEET_RUNS", runs).output();
+        output.expect("bigfleet runs").status.code()
+    };
+    assert_eq!(run("0", &["bench", "need", "--json"]), Some(2), "refused like the flag");
+    assert_eq!(run("0", &["bench", "need", "--json", "--runs", "1"]), Some(0));
+}
