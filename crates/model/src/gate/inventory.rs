@@ -19,7 +19,7 @@ use crate::{
 pub enum RejectReason {
     /// The price is negative, infinite or NaN.
     Price,
-    /// The probability is outside [0,1] or NaN.
+    /// The probability is outside `[0,1]` or NaN.
     InterruptionProbability,
     /// Anything else.
     Structural,

@@ -72,7 +72,7 @@ pub struct Class {
     pub capacity_type: CapacityType,
     /// Dollars; finite, not negative, never −0.
     pub price_per_hour: f64,
-    /// Hourly; in [0,1], never −0.
+    /// Hourly; in `[0,1]`, never −0.
     pub interruption_probability: f64,
     /// More attributes for matching.
     pub labels: BTreeMap<String, String>,
