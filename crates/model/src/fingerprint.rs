@@ -82,12 +82,9 @@ impl Text {
     }
 
     fn escaped(&mut self, text: &str) -> &mut Self {
-        // Labels never need it, so look before walking character by character.
-        // Control characters past ASCII begin with 0xC2.
-        let suspicious = |byte: u8| {
-            byte < b' ' || matches!(byte, b'%' | b':' | b',' | b';' | b'|' | 0x7f | 0xc2)
-        };
-        if !text.bytes().any(suspicious) {
+        // Labels never need it, so look before walking character by character, and
+        // at every byte: without an early exit the look takes many bytes at once.
+        if !text.bytes().fold(false, |found, byte| found | may_need_escape(byte)) {
             return self.plain(text);
         }
         for character in text.chars() {
@@ -101,4 +98,9 @@ impl Text {
         }
         self
     }
+}
+
+/// Control characters past ASCII begin with 0xC2.
+const fn may_need_escape(byte: u8) -> bool {
+    byte < b' ' || matches!(byte, b'%' | b':' | b',' | b';' | b'|' | 0x7f | 0xc2)
 }

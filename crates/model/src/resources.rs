@@ -40,7 +40,8 @@ impl Amount for i128 {
 /// See [`Resources`] and [`Totals`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Vector<A: Amount> {
-    entries: SmallVec<[(Dimension, A); 4]>,
+    /// Three fit inside: processor, memory and a device.
+    entries: SmallVec<[(Dimension, A); 3]>,
 }
 
 impl<A: Amount> Vector<A> {

@@ -98,9 +98,12 @@ fn a_sum_past_the_end_of_binary_suffixes_reads_back_as_it_is() {
 fn the_ends_of_the_range_are_exact() {
     let max = i128::MAX.to_string() + "n";
     assert_eq!(max.parse::<Quantity>().unwrap().nanos(), i128::MAX);
+    assert_eq!("99999999999e18".parse::<Quantity>().unwrap().to_string(), "99999999999E");
     let past = "170141183460469231731687303715884105728n";
-    for text in [past, &format!("-{past}"), &"9".repeat(39), &"9".repeat(1_000_000)] {
-        assert!(text.parse::<Quantity>().is_err(), "{}", &text[..20]);
+    let too_large = [past, "999999999999999999E", "999999999999e18", "1e30", "-1e30"];
+    let long = [format!("-{past}"), "9".repeat(39), "9".repeat(1_000_000)];
+    for text in too_large.into_iter().chain(long.iter().map(String::as_str)) {
+        assert!(text.parse::<Quantity>().is_err(), "{}", &text[..text.len().min(20)]);
     }
 }
 

@@ -87,16 +87,28 @@ pub(super) fn need(runs: u32) -> Result<Measurement, Error> {
     Ok(measure("need", NEEDS, runs, || messages.clone(), |needs| scan_needs(needs), gate))
 }
 
-pub(super) fn roll_up(runs: u32) -> Result<Measurement, Error> {
+/// How the needs of a roll-up are ordered.
+#[derive(Clone, Copy)]
+pub(super) enum Order {
+    /// By identity, as our operators send them.
+    Identity,
+    /// As they come, which the contract allows.
+    Any,
+}
+
+pub(super) fn roll_up(name: &'static str, order: Order, runs: u32) -> Result<Measurement, Error> {
     const NEEDS: usize = 25_000;
     let cluster = ClusterId::from("bench");
-    let message = roll_up_message(NEEDS);
     let gate = |message| demand::roll_up(&cluster, message);
-    let rolled_up = accepted("rollup-25k", gate(message.clone()))?;
+    let mut message = roll_up_message(NEEDS);
+    let rolled_up = accepted(name, gate(message.clone()))?;
     // A builder that made equal needs would measure fewer than it says.
     assert_eq!(rolled_up.needs.len(), NEEDS, "the builder makes distinct needs");
+    if matches!(order, Order::Identity) {
+        message.needs = rolled_up.needs.iter().map(Into::into).collect();
+    }
     let scan = |message: &wire::ClusterCapacityNeeds| scan_needs(&message.needs);
-    Ok(measure("rollup-25k", NEEDS, runs, || message.clone(), scan, gate))
+    Ok(measure(name, NEEDS, runs, || message.clone(), scan, gate))
 }
 
 fn machine_message(i: usize) -> wire::Machine {

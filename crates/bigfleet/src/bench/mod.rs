@@ -15,6 +15,7 @@ use std::{
 use clap::ValueEnum;
 
 use crate::error::Error;
+use gate::Order;
 use measure::Measurement;
 
 /// Arguments of `bigfleet bench`.
@@ -38,9 +39,12 @@ pub(crate) struct Args {
 enum Scenario {
     /// One need through the demand gate: parse, canonicalise, fingerprint.
     Need,
-    /// A roll-up of 25,000 needs through the demand gate.
+    /// A roll-up of 25,000 needs through the demand gate, in identity order.
     #[value(name = "rollup-25k")]
     RollUp25k,
+    /// The same in no order.
+    #[value(name = "rollup-25k-unordered")]
+    RollUp25kUnordered,
     /// 100,000 machines through the inventory gate.
     #[value(name = "machines-100k")]
     Machines100k,
@@ -50,7 +54,8 @@ impl Scenario {
     fn measure(self, runs: u32) -> Result<Measurement, Error> {
         match self {
             Self::Need => gate::need(runs),
-            Self::RollUp25k => gate::roll_up(runs),
+            Self::RollUp25k => gate::roll_up("rollup-25k", Order::Identity, runs),
+            Self::RollUp25kUnordered => gate::roll_up("rollup-25k-unordered", Order::Any, runs),
             Self::Machines100k => gate::machines(runs),
         }
     }

@@ -95,6 +95,13 @@ fn parse_exponent(text: &[u8]) -> Result<i64, ParseQuantityError> {
 
 /// `digits × 10^exponent` in nano-units; finer than 1n rounds away from zero.
 fn decimal(whole: &[u8], fraction: &[u8], exponent: i64) -> Result<u128, ParseQuantityError> {
+    // What almost every quantity is: a short whole number with a plain suffix. At
+    // most 38 digits in nano-units, so nothing overflows.
+    let short = whole.len() <= 18 && (-9..=29 - whole.len() as i64).contains(&exponent);
+    if short && fraction.is_empty() {
+        let digits = whole.iter().fold(0u64, |n, byte| n * 10 + u64::from(byte - b'0'));
+        return Ok(u128::from(digits) * 10u128.pow((exponent + 9) as u32));
+    }
     let digits = || whole.iter().chain(fraction).map(|byte| u128::from(byte - b'0'));
     let Some(leading_zeros) = digits().position(|digit| digit != 0) else {
         return Ok(0);
