@@ -1,0 +1,19 @@
+//! The decision engine: once per cycle it gets one consistent picture of
+//! inventory and demand and returns the actions that close the gap between bound
+//! and demanded capacity (`docs/spec/engine.md`).
+//!
+//! Pure: no async, no I/O, no clock, no logging. Equal input gives equal output,
+//! byte for byte.
+
+pub mod action;
+pub mod input;
+#[cfg(feature = "json")]
+pub mod json;
+pub mod output;
+
+pub use action::{Action, ActionKind};
+pub use input::{
+    CycleInput, Drain, GangKey, HeldBack, NeedKey, NoAcquire, Phase2Options, ReleasePolicy, Time,
+    Tracked,
+};
+pub use output::{CycleOutput, Detail, Outcome, Reason, Unresolved, Verdict};
