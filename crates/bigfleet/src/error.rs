@@ -9,6 +9,22 @@ pub(crate) enum Error {
     ParseBaseline { path: PathBuf, source: serde_json::Error },
     #[error("scenario {scenario}: {refusal}; its input must pass the gate it measures")]
     BadScenario { scenario: &'static str, refusal: bigfleet_model::gate::Refusal },
-    #[error("cannot write the report: {0}")]
+    #[error("cannot write to standard output: {0}")]
     Write(#[from] io::Error),
+    #[error("cannot read world {path}: {source}")]
+    ReadWorld { path: PathBuf, source: io::Error },
+    #[error("{0}")]
+    World(bigfleet_engine::json::WorldError),
+    #[error("cannot write decision {path}: {source}")]
+    WriteDecision { path: PathBuf, source: io::Error },
+}
+
+impl Error {
+    /// Input that does not say what it should is a usage error.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::World(_) => 2,
+            _ => 1,
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The `bigfleet` binary.
 
 mod bench;
+mod decide;
 mod error;
 
 use std::process::ExitCode;
@@ -24,17 +25,20 @@ struct Cli {
 enum Command {
     /// Measure the parts on this machine: time, allocations, memory.
     Bench(bench::Args),
+    /// Decide one cycle from a file: what would the engine do?
+    Decide(decide::Args),
 }
 
 fn main() -> ExitCode {
     let (name, result) = match flags::parse::<Cli>().command {
         Command::Bench(args) => ("bench", bench::run(&args)),
+        Command::Decide(args) => ("decide", decide::run(&args)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bigfleet {name}: {error}");
-            ExitCode::FAILURE
+            ExitCode::from(error.exit_code())
         }
     }
 }

@@ -67,3 +67,59 @@ fn every_flag_can_be_set_by_environment_and_a_flag_wins() {
     assert_eq!(run("0", &["bench", "need", "--json"]), Some(2), "refused like the flag");
     assert_eq!(run("0", &["bench", "need", "--json", "--runs", "1"]), Some(0));
 }
+
+const EXAMPLE: &str = r#"
+{"needs": [{"name": "web", "cluster": "a", "aggregate": {"cpu": "8"}, "min_unit": {"cpu": "500m"}}],
+ "machines": [{"id": "small", "count": 3, "resources": {"cpu": "4", "memory": "16Gi"}, "price_per_hour": 0.2},
+              {"id": "big", "state": "Speculative", "resources": {"cpu": "16"}, "price_per_hour": 0.7}]}
+"#;
+
+fn decide(world: &str, arguments: &[&str]) -> Output {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("world.json");
+    std::fs::write(&path, world).expect("the world is written");
+    let path = path.to_str().expect("a path in text");
+    bigfleet(&[&["decide", "--input", path], arguments].concat())
+}
+
+#[test]
+fn decide_tells_what_the_engine_would_do() {
+    let output = decide(EXAMPLE, &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let decision: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let actions = decision["actions"].as_array().expect("actions");
+    let told: Vec<_> = actions.iter().map(|a| (&a["kind"], &a["machine"])).collect();
+    assert_eq!(told.len(), 2);
+    assert!(told.iter().all(|(kind, _)| *kind == "Bootstrap"));
+    assert_eq!(told[0].1, "small-0");
+    assert_eq!(told[1].1, "small-1");
+    assert!(actions[0].get("explain").is_none());
+    let explained = decide(EXAMPLE, &["--explain"]);
+    let explained: serde_json::Value = serde_json::from_slice(&explained.stdout).expect("JSON");
+    assert_eq!(explained["actions"][0]["explain"]["domain_rule"], 0);
+}
+
+#[test]
+fn decide_names_what_is_wrong_and_where() {
+    for (world, error) in [
+        (
+            "{\"machines\": [\n {\"id\": \"a\", \"price_per_hour\": -1}]}",
+            "machines[0].price_per_hour: -1 is not a finite number >= 0 at line 2 column 32",
+        ),
+        (
+            "{\"needs\": [{\"cluster\": \"c\", \"aggregate\": {\"cpu\": \"x\"}}]}",
+            "needs[0].aggregate[\"cpu\"]: unparseable quantity \"x\" at line 1 column 50",
+        ),
+        (
+            "{\"machines\": [{\"id\": \"a\", \"stamp\": {\"need\": \"web\"}}]}",
+            "machines[0].stamp.need: no need is named \"web\" at line 1 column 45",
+        ),
+        ("{\"machine\": []}", "machine: unknown field `machine`"),
+        ("{", ".: EOF while parsing an object at line 1 column 1"),
+    ] {
+        let output = decide(world, &[]);
+        assert_eq!(output.status.code(), Some(2), "{world}");
+        let told = text(&output.stderr);
+        assert!(told.starts_with(&format!("bigfleet decide: {error}")), "{told}");
+    }
+}

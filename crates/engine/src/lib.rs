@@ -6,12 +6,19 @@
 //! byte for byte.
 
 pub mod action;
+mod decide;
 pub mod input;
 #[cfg(feature = "json")]
 pub mod json;
 pub mod output;
+mod phase1;
+mod phase2;
+mod phase3;
+mod verdict;
+mod world;
 
 pub use action::{Action, ActionKind};
+pub use decide::decide;
 pub use input::{
     CycleInput, Drain, GangKey, HeldBack, NeedKey, NoAcquire, Phase2Options, ReleasePolicy, Time,
     Tracked,

@@ -109,9 +109,13 @@ impl Names {
     }
 
     fn get(&self, path: &str, name: &str) -> Result<&(NeedKey, Arc<Stamp>)> {
-        let known = || self.0.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
         self.0.get(name).ok_or_else(|| {
-            refuse(path.to_owned(), format!("no need is named {name:?}; names are: {}", known()))
+            let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
+            let hint = match known.as_slice() {
+                [] => String::new(),
+                known => format!("; names are: {}", known.join(", ")),
+            };
+            refuse(path.to_owned(), format!("no need is named {name:?}{hint}"))
         })
     }
 }

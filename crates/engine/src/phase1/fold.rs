@@ -1,0 +1,241 @@
+//! Folding of gangs that fit a machine (§4.2): many of them share machines, and
+//! one that fits a machine is co-located for free.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bigfleet_model::Totals;
+
+use super::{
+    Phase1, Reach,
+    acquire::{Used, plan},
+    prepared::{Constraint, Prepared},
+};
+use crate::world::{DomainId, Key, NeedRow};
+
+/// Gangs of one tier that may become one need.
+struct Group {
+    cluster: usize,
+    /// The folded one.
+    profile: usize,
+    text: String,
+    unit: Totals,
+    /// Needs, in the order in which they get a place; the last leave first.
+    members: Vec<usize>,
+    held: bool,
+}
+
+/// How a gang stands in its group: singles never leave it, and who owns parts
+/// leaves first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    Single,
+    OwnsWhole,
+    OwnsNothing,
+    OwnsParts,
+}
+
+impl Phase1<'_, '_> {
+    /// Folds what can be folded among `needs`, the rows of one tier. Returns the
+    /// folds, credited, and what they plan to acquire.
+    pub(super) fn fold(&mut self, needs: &[usize]) -> (Vec<Prepared>, Used) {
+        let mut groups = self.groups(needs);
+        for group in &groups {
+            self.own_fold_key(group, true);
+        }
+        groups.sort_by(|a, b| self.group_order(a, b));
+        let (mut folds, mut used) = (Vec::new(), Used::new());
+        for mut group in groups {
+            match self.settle(&mut group, &mut used) {
+                Some(fold) => folds.push(fold),
+                None => self.own_fold_key(&group, false),
+            }
+        }
+        (folds, used)
+    }
+
+    /// A fold owns what carries its own stamp, as any need of the tier.
+    fn own_fold_key(&mut self, group: &Group, owns: bool) {
+        if let Some(key) = self.fold_key(group) {
+            if owns {
+                self.owners.insert((group.cluster, key));
+            } else {
+                self.owners.remove(&(group.cluster, key));
+            }
+        }
+    }
+
+    fn fold_key(&self, group: &Group) -> Option<Key> {
+        let profile = &self.world.profiles.row(group.profile).profile;
+        self.world.names.known_key(profile.fingerprint(), &group.text)
+    }
+
+    fn groups(&mut self, needs: &[usize]) -> Vec<Group> {
+        let mut groups: BTreeMap<(usize, usize, String), Vec<usize>> = BTreeMap::new();
+        for &number in needs {
+            let row = &self.world.needs[number];
+            let (cluster, profile) = (row.cluster, row.profile);
+            let aggregate = &self.world.input.demand[row.source].aggregate;
+            let gang = self.world.profiles.row(profile).is_gang();
+            if !gang || aggregate.is_zero() || self.is_served_across_machines(number) {
+                continue;
+            }
+            let folded = self.world.profiles.folded(profile, &self.world.classes);
+            groups.entry((cluster, folded, unit_text(aggregate))).or_default().push(number);
+        }
+        let group = |((cluster, profile, text), mut members): ((_, _, _), Vec<usize>)| {
+            let is_held = |number: &usize| self.world.needs[*number].held.is_some();
+            let held = members.iter().all(is_held);
+            if !held {
+                // Held gangs of a mixed group stay ordinary needs.
+                members.retain(|number| !is_held(number));
+            }
+            members.sort_by_key(|number| (self.standing(*number), *number));
+            let source = self.world.needs[members[0]].source;
+            let unit = self.world.input.demand[source].aggregate.clone();
+            Group { cluster, profile, text, unit, members, held }
+        };
+        groups.into_iter().map(group).collect()
+    }
+
+    /// The serving order of the folds.
+    fn group_order(&self, a: &Group, b: &Group) -> std::cmp::Ordering {
+        let fingerprint =
+            |group: &Group| self.world.profiles.row(group.profile).profile.fingerprint().clone();
+        self.earliest(&a.members)
+            .cmp(&self.earliest(&b.members))
+            .then_with(|| a.cluster.cmp(&b.cluster))
+            .then_with(|| fingerprint(a).cmp(&fingerprint(b)))
+            .then_with(|| a.text.cmp(&b.text))
+    }
+
+    /// Earliest known arrival of several needs.
+    fn earliest(&self, members: &[usize]) -> i64 {
+        let arrival = |number: &usize| {
+            let source = self.world.needs[*number].source;
+            Some(self.world.input.demand[source].arrival).filter(|arrival| *arrival != 0)
+        };
+        members.iter().filter_map(arrival).min().unwrap_or(0)
+    }
+
+    /// Credits and plans; while the group falls short its last spanning gang
+    /// leaves it and stays an ordinary need.
+    fn settle(&mut self, group: &mut Group, used: &mut Used) -> Option<Prepared> {
+        loop {
+            if group.members.is_empty() {
+                return None;
+            }
+            let mut fold = self.prepare_fold(group);
+            self.credit(&mut fold, if group.held { Reach::Own } else { Reach::Free });
+            let plan = if group.held { Default::default() } else { plan(self.world, &fold, used) };
+            let mut covered = fold.covered.clone();
+            for pick in &plan.picks {
+                let class = self.world.runs[pick.run].class;
+                covered.add_assign(fold.contribution(self.world.capacity(class)).as_ref());
+            }
+            let leaver = group
+                .members
+                .iter()
+                .rposition(|number| self.is_spanning(*number))
+                .filter(|_| !covered.covers(&fold.aggregate));
+            match leaver {
+                Some(at) => {
+                    self.uncredit(&mut fold);
+                    group.members.remove(at);
+                }
+                None => {
+                    plan.use_up(used);
+                    return Some(fold);
+                }
+            }
+        }
+    }
+
+    fn prepare_fold(&self, group: &Group) -> Prepared {
+        let mut members = group.members.clone();
+        members.sort_unstable();
+        let keys: BTreeSet<Key> =
+            members.iter().map(|number| self.world.needs[*number].key).collect();
+        Prepared {
+            constraint: Constraint::Folded,
+            cluster: group.cluster,
+            profile: group.profile,
+            own: keys.into_iter().chain(self.fold_key(group)).collect(),
+            fold_group: group.text.clone(),
+            arrival: self.earliest(&members),
+            aggregate: group.unit.scale(members.len() as u64),
+            unit: group.unit.clone(),
+            parked: false,
+            held: self.world.needs[members[0]].held.filter(|_| group.held),
+            members,
+            domain: None,
+            satisfiable: false,
+            rule: 0,
+            covered: Totals::zero(),
+            credits: Vec::new(),
+            picks: Vec::new(),
+            spread_stopped: false,
+        }
+    }
+
+    /// `min_unit` does not cover the aggregate.
+    fn is_spanning(&self, number: usize) -> bool {
+        let need = &self.world.input.demand[self.world.needs[number].source];
+        !need.min_unit.covers(&need.aggregate)
+    }
+
+    fn standing(&self, number: usize) -> Standing {
+        if !self.is_spanning(number) {
+            return Standing::Single;
+        }
+        let aggregate = &self.world.input.demand[self.world.needs[number].source].aggregate;
+        let own = self.own_classes(&self.world.needs[number]);
+        if own.is_empty() {
+            Standing::OwnsNothing
+        } else if own.iter().any(|(class, _)| self.world.capacity(*class).covers(aggregate)) {
+            Standing::OwnsWhole
+        } else {
+            Standing::OwnsParts
+        }
+    }
+
+    /// Its own machines of one domain cover it together while none covers it
+    /// alone: folding would evict it.
+    fn is_served_across_machines(&self, number: usize) -> bool {
+        let row = &self.world.needs[number];
+        let aggregate = &self.world.input.demand[row.source].aggregate;
+        let profile = self.world.profiles.row(row.profile);
+        let mut domains: BTreeMap<DomainId, (Totals, bool)> = BTreeMap::new();
+        for (class, count) in self.own_classes(row) {
+            let Some(domain) = profile.same[class] else { continue };
+            let (sum, alone) = domains.entry(domain).or_default();
+            sum.add_assign(&self.world.capacity(class).scale(count as u64));
+            *alone |= self.world.capacity(class).covers(aggregate);
+        }
+        domains.values().any(|(sum, alone)| !alone && sum.covers(aggregate))
+    }
+
+    /// Classes and numbers of the unclaimed machines that a gang owns and can use.
+    fn own_classes(&self, row: &NeedRow) -> Vec<(usize, usize)> {
+        let min_unit = &self.world.input.demand[row.source].min_unit;
+        let profile = self.world.profiles.row(row.profile);
+        let own = |number: &&usize| {
+            let run = &self.world.runs[**number];
+            run.free() > 0
+                && self.world.machines[run.sample].key == Some(row.key)
+                && profile.matches[run.class]
+                && self.world.capacity(run.class).covers(min_unit)
+        };
+        self.world.bound[row.cluster]
+            .iter()
+            .filter(own)
+            .map(|number| (self.world.runs[*number].class, self.world.runs[*number].free()))
+            .collect()
+    }
+}
+
+/// `fold:` and `dimension=milli` pairs by name.
+fn unit_text(unit: &Totals) -> String {
+    let pairs: Vec<String> =
+        unit.by_name().iter().map(|(name, millis)| format!("{name}={millis}")).collect();
+    format!("fold:{}", pairs.join(","))
+}

@@ -1,0 +1,72 @@
+//! How much of a wanted vector another one covers, in exact whole numbers and in
+//! the doubles that the ranking is defined by (§6.3, §6.4).
+
+use bigfleet_model::Totals;
+
+const BILLION: i128 = 1_000_000_000;
+
+/// `⌊x · 10⁹ / whole⌋`, by long division: the product would not fit.
+fn billionths(x: i128, whole: i128) -> i128 {
+    let mut parts = x / whole;
+    let mut rest = x % whole;
+    for _ in 0..9 {
+        rest = rest.saturating_mul(10);
+        parts = parts.saturating_mul(10).saturating_add(rest / whole);
+        rest %= whole;
+    }
+    parts
+}
+
+/// Σ over the dimensions of `wanted` of the share that `have` covers, at most all.
+pub(crate) fn coverage(have: &Totals, wanted: &Totals) -> i128 {
+    let share = |(dimension, whole): (_, i128)| billionths(have.get(dimension).min(whole), whole);
+    wanted.iter().map(share).fold(0, i128::saturating_add)
+}
+
+/// The same, not cut off at all of it.
+pub(crate) fn load(have: &Totals, wanted: &Totals) -> i128 {
+    let share = |(dimension, whole): (_, i128)| billionths(have.get(dimension), whole);
+    wanted.iter().map(share).fold(0, i128::saturating_add)
+}
+
+/// The share of the worst dimension, at most 1.
+pub(crate) fn worst_share(contribution: &Totals, residual: &Totals) -> f64 {
+    let share = |(dimension, whole): (_, i128)| contribution.get(dimension) as f64 / whole as f64;
+    residual.iter().map(share).fold(1.0, f64::min)
+}
+
+/// [`worst_share`] in whole billionths, rounded down.
+pub(crate) fn worst_billionths(contribution: &Totals, residual: &Totals) -> i128 {
+    let share = |(dimension, whole): (_, i128)| billionths(contribution.get(dimension), whole);
+    residual.iter().map(share).fold(BILLION, i128::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use bigfleet_model::Dimension;
+
+    use super::*;
+
+    fn vector(cpu: i128, memory: i128) -> Totals {
+        [(Dimension::CPU, cpu), (Dimension::MEMORY, memory)].into_iter().collect()
+    }
+
+    #[test]
+    fn shares_are_exact_and_do_not_overflow() {
+        assert_eq!(billionths(1, 3), 333_333_333);
+        assert_eq!(billionths(7, 3), 2_333_333_333);
+        let huge = i128::MAX / 20;
+        assert_eq!(billionths(huge / 2, huge), 499_999_999);
+        assert_eq!(billionths(huge, huge), BILLION);
+    }
+
+    #[test]
+    fn coverage_is_capped_and_load_is_not() {
+        let wanted = vector(4_000, 1_000);
+        assert_eq!(coverage(&vector(8_000, 500), &wanted), BILLION + BILLION / 2);
+        assert_eq!(load(&vector(8_000, 500), &wanted), 2 * BILLION + BILLION / 2);
+        assert_eq!(worst_share(&vector(8_000, 500), &wanted), 0.5);
+        assert_eq!(worst_billionths(&vector(8_000, 500), &wanted), BILLION / 2);
+        assert_eq!(worst_share(&vector(8_000, 0), &wanted), 0.0);
+    }
+}

@@ -1,0 +1,164 @@
+//! Where machines stand after Phase 1: who counts on them, what they are worth.
+
+use bigfleet_model::{MachineState, Totals};
+
+use crate::{
+    phase1::{Constraint, Prepared, lowers},
+    world::World,
+};
+
+/// Claims and what follows from them.
+pub(crate) struct Standing {
+    /// Prepared need that counts on a machine.
+    pub(crate) claimed_by: Vec<Option<usize>>,
+    /// Draining machines by id.
+    pub(crate) draining: Vec<usize>,
+    /// Unclaimed Configured machines of ready clusters, in release order.
+    pub(crate) excess: Vec<usize>,
+    /// Kept until what replaces them is Configured, by machine (§8).
+    pub(crate) awaited: Vec<bool>,
+    /// Configured machines whose priority is known, by id.
+    configured: Vec<usize>,
+    /// Priority and both penalties of a Configured machine, by machine.
+    worth: Vec<Worth>,
+}
+
+/// What draining a machine would cost its workload.
+#[derive(Clone, Copy, Default)]
+struct Worth {
+    priority: Option<i32>,
+    interruption: f64,
+    reclamation: f64,
+}
+
+impl Standing {
+    pub(crate) fn of(world: &World<'_>, prepared: &[Prepared]) -> Self {
+        let mut claimed_by = vec![None; world.machines.len()];
+        for (at, need) in prepared.iter().enumerate() {
+            for claim in need.claims() {
+                claimed_by[claim.machine] = Some(at);
+            }
+        }
+        let in_state = |state: MachineState| {
+            (0..world.machines.len()).filter(move |at| world.machines[*at].state == state)
+        };
+        let is_ready = |at: usize| world.machines[at].cluster.is_some_and(|c| world.ready[c]);
+        let mut excess: Vec<usize> = in_state(MachineState::Configured)
+            .filter(|at| claimed_by[*at].is_none() && is_ready(*at))
+            .collect();
+        excess.sort_by(|a, b| release_order(world, *a, *b));
+        let waiting = waiting(world, prepared);
+        let mut awaited = vec![false; world.machines.len()];
+        for &machine in &excess {
+            let row = &world.machines[machine];
+            awaited[machine] = waiting.iter().any(|(at, residual)| {
+                let need = &prepared[*at];
+                Some(need.cluster) == row.cluster
+                    && need.usable(world, row.class)
+                    && lowers(residual, &need.contribution(world.capacity(row.class)))
+            });
+        }
+        let worth = |at: usize| {
+            let row = &world.machines[at];
+            match (claimed_by[at], row.stamp) {
+                (Some(need), _) => {
+                    let profile = &world.profiles.row(prepared[need].profile).profile;
+                    Worth {
+                        priority: Some(profile.priority()),
+                        interruption: profile.interruption().dollars(),
+                        reclamation: profile.reclamation().dollars(),
+                    }
+                }
+                (None, Some(stamp)) => Worth {
+                    priority: stamp.priority,
+                    interruption: stamp.interruption,
+                    reclamation: stamp.reclamation,
+                },
+                (None, None) => Worth::default(),
+            }
+        };
+        Self {
+            draining: in_state(MachineState::Draining).collect(),
+            configured: in_state(MachineState::Configured)
+                .filter(|at| world.machines[*at].stamp.is_some() || is_ready(*at))
+                .collect(),
+            worth: (0..world.machines.len()).map(worth).collect(),
+            excess,
+            awaited,
+            claimed_by,
+        }
+    }
+
+    /// Machines that Phase 2 may count on.
+    pub(super) fn movable(&self) -> impl Iterator<Item = usize> + '_ {
+        self.draining.iter().chain(&self.configured).copied()
+    }
+
+    /// Priority in the stamp; none is below every priority.
+    pub(super) fn stamp_priority(world: &World<'_>, machine: usize) -> Option<i32> {
+        world.machines[machine].stamp.and_then(|stamp| stamp.priority)
+    }
+
+    /// How far a priority stands above a machine's.
+    pub(super) fn gap(&self, priority: i32, machine: usize) -> i64 {
+        bigfleet_model::grace::priority_gap(priority, self.worth[machine].priority)
+    }
+
+    /// Configured machines of strictly lower priority that the need can use, the
+    /// best victim first.
+    pub(super) fn victims(&self, world: &World<'_>, need: &Prepared, priority: i32) -> Vec<usize> {
+        let mut victims: Vec<(f64, usize)> = self
+            .configured
+            .iter()
+            .copied()
+            .filter(|&at| {
+                self.worth[at].priority < Some(priority)
+                    && need.usable(world, world.machines[at].class)
+            })
+            .map(|at| (self.score(world, priority, at), at))
+            .collect();
+        victims.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        victims.into_iter().map(|(_, at)| at).collect()
+    }
+
+    /// Higher is the better victim (§2).
+    fn score(&self, world: &World<'_>, priority: i32, machine: usize) -> f64 {
+        let options = &world.input.phase2;
+        let worth = self.worth[machine];
+        self.gap(priority, machine) as f64 * options.weight_priority
+            + options.weight_drain / options.estimated_drain_seconds.max(1.0)
+            + options.weight_interruption / worth.interruption.max(0.01)
+            + options.weight_reclamation / worth.reclamation.max(0.01)
+    }
+}
+
+/// The exact reverse of keep order: the dearest and least valued leave first.
+fn release_order(world: &World<'_>, a: usize, b: usize) -> std::cmp::Ordering {
+    let key = |at: usize| {
+        let row = &world.machines[at];
+        (world.classes[row.class].price, row.stamp.map_or(0.0, |stamp| stamp.reclamation), at)
+    };
+    let (a, b) = (key(a), key(b));
+    b.0.total_cmp(&a.0).then_with(|| a.1.total_cmp(&b.1)).then_with(|| b.2.cmp(&a.2))
+}
+
+/// Needs whose Configured claims alone leave a residual, and that residual.
+fn waiting(world: &World<'_>, prepared: &[Prepared]) -> Vec<(usize, Totals)> {
+    let residual = |need: &Prepared| {
+        let mut covered = Totals::zero();
+        for claim in need.claims() {
+            let row = &world.machines[claim.machine];
+            if row.state == MachineState::Configured {
+                covered.add_assign(need.contribution(world.capacity(row.class)).as_ref());
+            }
+        }
+        need.aggregate.sub_sat(&covered)
+    };
+    prepared
+        .iter()
+        .enumerate()
+        .filter(|(_, need)| need.constraint != Constraint::Same || need.domain.is_some())
+        .map(|(at, need)| (at, residual(need)))
+        .filter(|(_, residual)| !residual.is_zero())
+        .collect()
+}

@@ -1,0 +1,153 @@
+//! How every prepared need fared, and how long gangs have been hopeless (§4.1, §9).
+
+use std::collections::BTreeMap;
+
+use bigfleet_model::{Group, MachineState};
+
+use crate::{
+    decide::key_of,
+    input::{GangKey, HeldBack, NoAcquire},
+    output::{Detail, Outcome, Reason, Verdict},
+    phase1::{Constraint, Prepared, lowers},
+    phase2::{Inversions, Resolution},
+    world::{RunKind, World},
+};
+
+/// Verdicts in serving order, and the ages for the next cycle.
+pub(crate) fn judge(
+    world: &World<'_>,
+    prepared: &[Prepared],
+    inversions: &Inversions,
+) -> (Vec<Verdict>, BTreeMap<GangKey, u32>) {
+    let mut resolutions: Vec<Option<&Resolution>> = vec![None; prepared.len()];
+    for resolution in &inversions.resolutions {
+        resolutions[resolution.need] = Some(resolution);
+    }
+    let mut ages = BTreeMap::new();
+    let mut verdicts = Vec::with_capacity(prepared.len());
+    for (need, resolution) in prepared.iter().zip(resolutions) {
+        let verdict = verdict(world, need, resolution);
+        if verdict.gang_age > 0 {
+            let key = GangKey {
+                cluster: verdict.cluster.clone(),
+                group: verdict.group.clone(),
+                fingerprint: verdict.fingerprint.clone(),
+            };
+            ages.insert(key, verdict.gang_age);
+        }
+        verdicts.push(verdict);
+    }
+    (verdicts, ages)
+}
+
+fn verdict(world: &World<'_>, need: &Prepared, resolution: Option<&Resolution>) -> Verdict {
+    let key = key_of(world, need);
+    let deficit = need.residual();
+    let satisfied = deficit.is_zero();
+    let closed = resolution.is_some_and(|resolution| resolution.residual.is_zero());
+    let provision = need.picked(world, RunKind::Speculative);
+    let profile = world.profiles.row(need.profile);
+    let supply = (0..world.classes.len())
+        .any(|class| profile.matches[class] && world.capacity(class).covers(&need.unit));
+    let reason = (!satisfied).then(|| {
+        let hopeless =
+            need.parked || (need.held.is_none() && (!need.satisfiable || need.domain.is_none()));
+        if need.constraint == Constraint::Same && !closed && hopeless {
+            Reason::TopologyUnsatisfiable
+        } else if !supply {
+            Reason::NoMatchingSupply
+        } else if need.spread_stopped {
+            Reason::TopologyUnsatisfiable
+        } else if resolution.is_some_and(|r| r.preempted) && !closed {
+            Reason::PreemptionExhausted
+        } else {
+            Reason::PriorityStarved
+        }
+    });
+    let outcome = if !satisfied {
+        Outcome::Unsatisfied
+    } else if provision > 0 {
+        Outcome::EmittedSpec
+    } else if need.picked(world, RunKind::Idle) > 0 {
+        Outcome::EmittedIdle
+    } else {
+        Outcome::AbsorbedBySupply
+    };
+    Verdict {
+        cluster: key.cluster,
+        fingerprint: key.fingerprint,
+        group: Group::from(key.group.as_str()),
+        aggregate: need.aggregate.clone(),
+        min_unit: need.unit.clone(),
+        folded: if need.is_fold() { need.members.len() as u32 } else { 0 },
+        satisfied,
+        claimed: need.claims().count() as u32,
+        bootstrap: need.picked(world, RunKind::Idle) as u32,
+        provision: provision as u32,
+        domain: need
+            .domain
+            .filter(|_| need.constraint == Constraint::Same)
+            .map(|domain| profile.domain_values(domain)),
+        satisfiable: need.satisfiable,
+        parked: need.parked,
+        matching_supply_exists: supply,
+        gang_age: gang_age(world, need, satisfied, closed),
+        outcome,
+        reason,
+        detail: if satisfied { None } else { detail(world, need, closed) },
+        deficit,
+    }
+}
+
+/// A gang that neither acquires nor could be hosted grows older; its age stands
+/// still while it is held.
+fn gang_age(world: &World<'_>, need: &Prepared, satisfied: bool, closed: bool) -> u32 {
+    if need.constraint != Constraint::Same || satisfied {
+        return 0;
+    }
+    let age = world.needs[need.members[0]].age;
+    if need.held.is_some() {
+        age
+    } else if !need.picks.is_empty() || need.satisfiable || closed {
+        0
+    } else {
+        age.saturating_add(1)
+    }
+}
+
+fn detail(world: &World<'_>, need: &Prepared, closed: bool) -> Option<Detail> {
+    match need.held {
+        Some(NoAcquire::NoSession) => return Some(Detail::NoSession),
+        Some(NoAcquire::BootstrapRefused) => return Some(Detail::BootstrapRefused),
+        None => {}
+    }
+    if need.spread_stopped {
+        return Some(Detail::SpreadUnsatisfiable);
+    }
+    let residual = need.residual();
+    let would_serve = |why: HeldBack| {
+        world.machines.iter().any(|row| {
+            row.held_back == Some(why)
+                && is_acquirable(row.state, row.stamp.is_some())
+                && need.usable(world, row.class)
+                && lowers(&residual, &need.contribution(world.capacity(row.class)))
+        })
+    };
+    if would_serve(HeldBack::ProviderFailing) {
+        Some(Detail::ProviderFailing)
+    } else if would_serve(HeldBack::Quota) {
+        Some(Detail::QuotaExhausted)
+    } else if closed {
+        Some(Detail::PreemptionUnderWay)
+    } else {
+        None
+    }
+}
+
+fn is_acquirable(state: MachineState, stamped: bool) -> bool {
+    match state {
+        MachineState::Idle | MachineState::Speculative => true,
+        MachineState::Creating => !stamped,
+        _ => false,
+    }
+}
