@@ -47,7 +47,8 @@ fn parse_error(path: &str, error: &serde_json::Error) -> WorldError {
     let whole = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     WorldError {
-        path: if path == "." { String::new() } else { path.to_owned() },
+        // Where the text ends too early there is no path to tell.
+        path: if matches!(path, "." | "?") { String::new() } else { path.to_owned() },
         reason: whole.strip_suffix(&place).unwrap_or(&whole).to_owned(),
         line: error.line(),
         column: error.column(),
