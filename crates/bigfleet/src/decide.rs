@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let decision = json::print_output(&bigfleet_engine::decide(&world), args.explain);
     match &args.output {
         Some(path) => fs::write(path, decision)
-            .map_err(|source| Error::WriteDecision { path: path.clone(), source }),
+            .map_err(|source| Error::WriteFile { path: path.clone(), source }),
         None => Ok(io::stdout().lock().write_all(decision.as_bytes())?),
     }
 }

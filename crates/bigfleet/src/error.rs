@@ -3,9 +3,17 @@ use std::{io, path::PathBuf};
 /// What can go wrong at run time.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("cannot read baseline {path}: {source}; write one with `bigfleet bench --json`")]
+    #[error("no scenario is called {name:?}; `bigfleet bench list` names them")]
+    UnknownScenario { name: String },
+    #[error("worse than the baseline: {0}")]
+    Worse(String),
+    #[error("cannot write {path}: {source}")]
+    WriteFile { path: PathBuf, source: io::Error },
+    #[error(
+        "cannot read baseline {path}: {source}; write one with `bigfleet bench all --json FILE`"
+    )]
     ReadBaseline { path: PathBuf, source: io::Error },
-    #[error("{path} is not a baseline: {source}; write one with `bigfleet bench --json`")]
+    #[error("{path} is not a baseline: {source}; write one with `bigfleet bench all --json FILE`")]
     ParseBaseline { path: PathBuf, source: serde_json::Error },
     #[error("scenario {scenario}: {refusal}; its input must pass the gate it measures")]
     BadScenario { scenario: &'static str, refusal: bigfleet_model::gate::Refusal },
@@ -15,15 +23,13 @@ pub(crate) enum Error {
     ReadWorld { path: PathBuf, source: io::Error },
     #[error("{0}")]
     World(bigfleet_engine::json::WorldError),
-    #[error("cannot write decision {path}: {source}")]
-    WriteDecision { path: PathBuf, source: io::Error },
 }
 
 impl Error {
     /// Input that does not say what it should is a usage error.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::World(_) => 2,
+            Self::World(_) | Self::UnknownScenario { .. } => 2,
             _ => 1,
         }
     }

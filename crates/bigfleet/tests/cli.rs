@@ -14,7 +14,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn no_command_and_an_unknown_command_are_usage_errors() {
-    for arguments in [&[][..], &["dance"], &["bench", "--runs", "0"], &["bench", "dance"]] {
+    for arguments in [&[][..], &["dance"], &["bench", "all", "--cycles", "0"], &["bench"]] {
         let output = bigfleet(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         let usage = text(&output.stderr);
@@ -32,40 +32,61 @@ fn help_names_every_command() {
 
 #[test]
 fn a_failure_at_run_time_says_what_to_do() {
-    let output = bigfleet(&["bench", "need", "--runs", "1", "--baseline", "/nonexistent/baseline"]);
+    let output = bigfleet(&["bench", "gate-need", "--baseline", "/nonexistent/baseline"]);
     assert_eq!(output.status.code(), Some(1));
     let error = text(&output.stderr);
-    assert!(
-        error.starts_with("bigfleet bench: cannot read baseline /nonexistent/baseline"),
-        "{error}"
-    );
-    assert!(error.contains("bigfleet bench --json"), "{error}");
+    let expected = "bigfleet bench: cannot read baseline /nonexistent/baseline";
+    assert!(error.starts_with(expected), "{error}");
+    assert!(error.contains("bigfleet bench all --json FILE"), "{error}");
+    let output = bigfleet(&["bench", "dance"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("`bigfleet bench list` names them"));
 }
 
 #[test]
 fn a_bench_is_a_baseline_for_the_next() {
-    let json = bigfleet(&["bench", "need", "--runs", "2", "--json"]);
-    assert!(json.status.success(), "{}", text(&json.stderr));
     let folder = tempfile::tempdir().expect("a temporary folder");
     let baseline = folder.path().join("baseline.json");
-    std::fs::write(&baseline, &json.stdout).expect("the baseline is written");
-    let table =
-        bigfleet(&["bench", "need", "--runs", "2", "--baseline", baseline.to_str().unwrap()]);
-    assert!(table.status.success(), "{}", text(&table.stderr));
-    let table = text(&table.stdout);
+    let baseline = baseline.to_str().expect("a path in text");
+    let written = bigfleet(&["bench", "gate-need", "--cycles", "2", "--json", baseline]);
+    assert!(written.status.success(), "{}", text(&written.stderr));
+    let read = bigfleet(&["bench", "gate-need", "--cycles", "2", "--baseline", baseline]);
+    let table = text(&read.stdout);
     assert!(table.starts_with("SCENARIO"), "{table}");
     assert!(table.contains("(+0%)"), "equal work allocates equally: {table}");
 }
 
 #[test]
+fn a_bench_that_got_worse_fails() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("baseline.json");
+    let better = r#"{"scenarios": [{"name": "gate-need", "variant": "gate", "threads": 1,
+        "machines": 0, "needs": 1000, "cycles": 1, "p50_ms": 0, "p99_ms": 0, "max_ms": 0,
+        "scan_ratio": 1e9, "allocs_per_cycle": 1, "bytes_per_cycle": 1, "peak_rss_bytes": 1,
+        "bytes_per_machine": 1}]}"#;
+    std::fs::write(&path, better).expect("the baseline is written");
+    let path = path.to_str().expect("a path in text");
+    let output = bigfleet(&["bench", "gate-need", "--cycles", "1", "--baseline", path]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = text(&output.stderr);
+    assert!(error.contains("worse than the baseline: gate-need gate: allocations"), "{error}");
+}
+
+#[test]
+fn bench_list_names_the_scenarios() {
+    let output = bigfleet(&["bench", "list"]);
+    assert!(text(&output.stdout).contains("gate-rollup-25k "));
+}
+
+#[test]
 fn every_flag_can_be_set_by_environment_and_a_flag_wins() {
-    let run = |runs: &str, arguments: &[&str]| {
+    let run = |cycles: &str, arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bigfleet"));
-        let output = command.args(arguments).env("BIGFLEET_RUNS", runs).output();
+        let output = command.args(arguments).env("BIGFLEET_CYCLES", cycles).output();
         output.expect("bigfleet runs").status.code()
     };
-    assert_eq!(run("0", &["bench", "need", "--json"]), Some(2), "refused like the flag");
-    assert_eq!(run("0", &["bench", "need", "--json", "--runs", "1"]), Some(0));
+    assert_eq!(run("0", &["bench", "gate-need"]), Some(2), "refused like the flag");
+    assert_eq!(run("0", &["bench", "gate-need", "--cycles", "1"]), Some(0));
 }
 
 const EXAMPLE: &str = r#"

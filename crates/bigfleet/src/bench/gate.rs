@@ -6,7 +6,7 @@ use bigfleet_model::{
 };
 use bigfleet_wire::v1alpha1 as wire;
 
-use super::measure::{Measurement, measure};
+use super::measure::{Measurement, Subject, measure};
 use crate::error::Error;
 
 const TYPES: [&str; 5] =
@@ -73,7 +73,7 @@ fn scan_needs(needs: &[wire::CapacityNeed]) -> i64 {
     needs.iter().map(touch).sum()
 }
 
-pub(super) fn need(runs: u32) -> Result<Measurement, Error> {
+pub(super) fn needs(name: &'static str, cycles: u32) -> Result<Vec<Measurement>, Error> {
     const NEEDS: usize = 1_000;
     let cluster = ClusterId::from("bench");
     let messages: Vec<_> = (0..NEEDS).map(need_message).collect();
@@ -83,20 +83,33 @@ pub(super) fn need(runs: u32) -> Result<Measurement, Error> {
             .map(|message| demand::need(&cluster, 1, message))
             .collect::<Result<Vec<_>, Refusal>>()
     };
-    accepted("need", gate(messages.clone()))?;
-    Ok(measure("need", NEEDS, runs, || messages.clone(), |needs| scan_needs(needs), gate))
+    accepted(name, gate(messages.clone()))?;
+    let subject = Subject { name, variant: "gate", machines: 0, needs: NEEDS };
+    let scan = |needs: &Vec<wire::CapacityNeed>| scan_needs(needs);
+    Ok(vec![measure(&subject, cycles, || messages.clone(), scan, gate)])
 }
 
 /// How the needs of a roll-up are ordered.
 #[derive(Clone, Copy)]
-pub(super) enum Order {
+enum Order {
     /// By identity, as our operators send them.
     Identity,
     /// As they come, which the contract allows.
     Any,
 }
 
-pub(super) fn roll_up(name: &'static str, order: Order, runs: u32) -> Result<Measurement, Error> {
+pub(super) fn ordered_roll_up(name: &'static str, cycles: u32) -> Result<Vec<Measurement>, Error> {
+    roll_up(name, Order::Identity, cycles)
+}
+
+pub(super) fn unordered_roll_up(
+    name: &'static str,
+    cycles: u32,
+) -> Result<Vec<Measurement>, Error> {
+    roll_up(name, Order::Any, cycles)
+}
+
+fn roll_up(name: &'static str, order: Order, cycles: u32) -> Result<Vec<Measurement>, Error> {
     const NEEDS: usize = 25_000;
     let cluster = ClusterId::from("bench");
     let gate = |message| demand::roll_up(&cluster, message);
@@ -107,8 +120,9 @@ pub(super) fn roll_up(name: &'static str, order: Order, runs: u32) -> Result<Mea
     if matches!(order, Order::Identity) {
         message.needs = rolled_up.needs.iter().map(Into::into).collect();
     }
+    let subject = Subject { name, variant: "gate", machines: 0, needs: NEEDS };
     let scan = |message: &wire::ClusterCapacityNeeds| scan_needs(&message.needs);
-    Ok(measure(name, NEEDS, runs, || message.clone(), scan, gate))
+    Ok(vec![measure(&subject, cycles, || message.clone(), scan, gate)])
 }
 
 fn machine_message(i: usize) -> wire::Machine {
@@ -130,7 +144,7 @@ fn machine_message(i: usize) -> wire::Machine {
     }
 }
 
-pub(super) fn machines(runs: u32) -> Result<Measurement, Error> {
+pub(super) fn machines(name: &'static str, cycles: u32) -> Result<Vec<Measurement>, Error> {
     const MACHINES: usize = 100_000;
     let messages: Vec<_> = (0..MACHINES).map(machine_message).collect();
     let gate = |messages: Vec<wire::Machine>| {
@@ -139,11 +153,12 @@ pub(super) fn machines(runs: u32) -> Result<Measurement, Error> {
             .map(|message| inventory::machine(message).map_err(|rejected| rejected.refusal))
             .collect::<Result<Vec<_>, Refusal>>()
     };
-    accepted("machines-100k", gate(messages.clone()))?;
+    accepted(name, gate(messages.clone()))?;
     let scan = |machines: &Vec<wire::Machine>| {
         machines.iter().map(|m| m.price_per_hour + m.id.len() as f64).sum::<f64>()
     };
-    Ok(measure("machines-100k", MACHINES, runs, || messages.clone(), scan, gate))
+    let subject = Subject { name, variant: "gate", machines: MACHINES, needs: 0 };
+    Ok(vec![measure(&subject, cycles, || messages.clone(), scan, gate)])
 }
 
 fn accepted<T>(scenario: &'static str, result: Result<T, Refusal>) -> Result<T, Error> {

@@ -2,42 +2,54 @@
 
 use std::fmt::Write;
 
-use super::measure::Measurement;
+use super::{
+    measure::{Measurement, Report},
+    scenario::Scenario,
+};
 
 pub(super) fn json(measured: &[Measurement]) -> String {
     // Plain numbers and names: serialising them cannot fail.
-    let mut text = serde_json::to_string_pretty(measured).unwrap_or_default();
+    let report = Report { scenarios: measured.to_vec() };
+    let mut text = serde_json::to_string_pretty(&report).unwrap_or_default();
     text.push('\n');
     text
 }
 
+pub(super) fn list(scenarios: &[Scenario]) -> String {
+    let rows: Vec<_> =
+        scenarios.iter().map(|one| [one.name, one.about].map(str::to_owned)).collect();
+    aligned(&rows)
+}
+
 pub(super) fn table(measured: &[Measurement], baseline: &[Measurement]) -> String {
-    let mut rows = vec![
-        [
-            "SCENARIO",
-            "RECORDS",
-            "P50",
-            "P99",
-            "MAX",
-            "PER RECORD",
-            "x SCAN",
-            "ALLOCS/RECORD",
-            "PEAK",
-        ]
-        .map(str::to_owned),
+    let header = [
+        "SCENARIO",
+        "VARIANT",
+        "MACHINES",
+        "NEEDS",
+        "P50",
+        "P99",
+        "MAX",
+        "PER RECORD",
+        "x SCAN",
+        "ALLOCS/CYCLE",
+        "PEAK",
     ];
+    let mut rows = vec![header.map(str::to_owned)];
     for now in measured {
-        let before = baseline.iter().find(|other| other.scenario == now.scenario);
+        let before = baseline.iter().find(|other| other.is_same_as(now));
         rows.push([
-            now.scenario.clone(),
-            now.records.to_string(),
-            duration(now.p50 as f64),
-            duration(now.p99 as f64),
-            duration(now.max as f64),
-            duration(now.nanos_per_record()),
-            compared(now, before, Measurement::scan_ratio),
-            compared(now, before, Measurement::allocations_per_record),
-            format!("{:.1} MiB", now.peak_bytes as f64 / f64::from(1 << 20)),
+            now.name.clone(),
+            now.variant.clone(),
+            now.machines.to_string(),
+            now.needs.to_string(),
+            duration(now.p50_ms),
+            duration(now.p99_ms),
+            duration(now.max_ms),
+            duration(now.p50_ms / now.records().max(1) as f64),
+            compared(now, before, |one| one.scan_ratio),
+            compared(now, before, |one| one.allocs_per_cycle),
+            format!("{:.1} MiB", now.peak_rss_bytes as f64 / f64::from(1 << 20)),
         ]);
     }
     aligned(&rows)
@@ -56,12 +68,12 @@ fn compared(
     text
 }
 
-fn duration(nanos: f64) -> String {
-    match nanos {
-        ..1e3 => format!("{nanos:.0} ns"),
-        ..1e6 => format!("{:.2} µs", nanos / 1e3),
-        ..1e9 => format!("{:.2} ms", nanos / 1e6),
-        _ => format!("{:.2} s", nanos / 1e9),
+fn duration(millis: f64) -> String {
+    match millis {
+        ..1e-3 => format!("{:.0} ns", millis * 1e6),
+        ..1.0 => format!("{:.2} µs", millis * 1e3),
+        ..1e3 => format!("{millis:.2} ms"),
+        _ => format!("{:.2} s", millis / 1e3),
     }
 }
 
@@ -86,34 +98,38 @@ fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
 mod tests {
     use super::*;
 
-    fn measurement(p50: u64) -> Measurement {
+    fn measurement(p50_ms: f64, scan_ratio: f64) -> Measurement {
         Measurement {
-            scenario: "s".to_owned(),
-            records: 10,
-            runs: 1,
-            p50,
-            p99: p50,
-            max: 2_500_000,
-            scan_p50: 100,
-            allocations: 20,
-            allocated_bytes: 1,
-            peak_bytes: 3 << 20,
+            name: "s".to_owned(),
+            variant: "v".to_owned(),
+            threads: 1,
+            machines: 6,
+            needs: 4,
+            cycles: 1,
+            p50_ms,
+            p99_ms: p50_ms,
+            max_ms: 2_500.0,
+            scan_ratio,
+            allocs_per_cycle: 20.0,
+            bytes_per_cycle: 1.0,
+            peak_rss_bytes: 3 << 20,
+            bytes_per_machine: 1.0,
         }
     }
 
     #[test]
     fn json_reads_back() {
-        let read: Vec<Measurement> = serde_json::from_str(&json(&[measurement(5)])).unwrap();
-        assert_eq!(read[0].p50, 5);
+        let report: Report = serde_json::from_str(&json(&[measurement(5.0, 1.0)])).unwrap();
+        assert_eq!(report.scenarios[0].p50_ms, 5.0);
     }
 
     #[test]
     fn a_table_tells_the_change_against_its_baseline() {
-        let text = table(&[measurement(1_500)], &[measurement(1_000)]);
+        let text = table(&[measurement(1.5, 15.0)], &[measurement(1.0, 10.0)]);
         assert_eq!(
             text,
-            "SCENARIO  RECORDS  P50      P99      MAX      PER RECORD  x SCAN       ALLOCS/RECORD  PEAK\n\
-             s         10       1.50 µs  1.50 µs  2.50 ms  150 ns      15.0 (+50%)  2.0 (+0%)      3.0 MiB\n"
+            "SCENARIO  VARIANT  MACHINES  NEEDS  P50      P99      MAX     PER RECORD  x SCAN       ALLOCS/CYCLE  PEAK\n\
+             s         v        6         4      1.50 ms  1.50 ms  2.50 s  150.00 µs   15.0 (+50%)  20.0 (+0%)    3.0 MiB\n"
         );
     }
 }
