@@ -130,6 +130,9 @@ fn detail(world: &World<'_>, need: &Prepared, closed: bool) -> Option<Detail> {
             row.held_back == Some(why)
                 && is_acquirable(row.state, row.stamp.is_some())
                 && need.usable(world, row.class)
+                // A machine without the key of a spread is no candidate.
+                && (need.constraint != Constraint::Spread
+                    || need.spread_domain(world, row.class).is_some())
                 && lowers(&residual, &need.contribution(world.capacity(row.class)))
         })
     };

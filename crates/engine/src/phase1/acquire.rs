@@ -219,7 +219,7 @@ impl Phase1<'_, '_> {
         let plan = plan(self.world, need, &Used::new());
         need.spread_stopped = plan.spread_stopped;
         for planned in plan.picks {
-            let claim: Claim = self.claim_first(planned.run);
+            let claim: Claim = self.claim(planned.run, 0);
             let class = self.world.runs[planned.run].class;
             need.covered.add_assign(need.contribution(self.world.capacity(class)).as_ref());
             need.picks.push(Pick { claim, cost: planned.cost, runner_up: planned.runner_up });

@@ -1,5 +1,7 @@
 //! Credit of bound supply (§6.1): what is bound counts, own machines first.
 
+use std::cmp::Ordering;
+
 use bigfleet_model::Totals;
 
 use super::{
@@ -34,8 +36,10 @@ impl Phase1<'_, '_> {
         let (own, free) = self.creditable(need, reach);
         self.walk(need, own, None);
         let before = need.credits.len();
-        let mut spread =
-            (need.constraint == Constraint::Spread).then(|| Spread::over(self.world, need, &free));
+        let mut spread = (need.constraint == Constraint::Spread).then(|| {
+            let (own, all) = self.creditable(need, Reach::All);
+            Spread::over(self.world, need, &[own, all].concat())
+        });
         self.walk(need, free, spread.as_mut());
         if need.credits.len() > before {
             self.give_back_surplus(need);
@@ -69,23 +73,28 @@ impl Phase1<'_, '_> {
         (own, free)
     }
 
-    fn walk(&mut self, need: &mut Prepared, mut runs: Vec<usize>, mut spread: Option<&mut Spread>) {
+    /// One pass over the machines of these runs: what lowers nothing, or lies in
+    /// a domain that its spread does not admit, is passed over.
+    fn walk(&mut self, need: &mut Prepared, runs: Vec<usize>, mut spread: Option<&mut Spread>) {
         let mut residual = need.residual();
+        // Runs with the number of their machines that were passed over.
+        let mut ahead: Vec<(usize, usize)> = runs.into_iter().map(|number| (number, 0)).collect();
         while !residual.is_zero() {
             // What lowers nothing now never will: a residual only shrinks.
-            runs.retain(|&number| {
+            ahead.retain(|&(number, skip)| {
                 let run = &self.world.runs[number];
                 let contribution = need.contribution(self.world.capacity(run.class));
-                run.free() > 0 && lowers(&residual, &contribution)
+                run.free() > skip && lowers(&residual, &contribution)
             });
-            let admissible = |number: &&usize| {
-                let class = self.world.runs[**number].class;
-                spread.as_ref().is_none_or(|spread| spread.admits(class))
+            let Some(first) = ahead.iter_mut().min_by(|a, b| self.walk_order(**a, **b)) else {
+                return;
             };
-            let first = runs.iter().filter(admissible).min_by(|a, b| self.walk_order(**a, **b));
-            let Some(&number) = first else { return };
-            let claim = self.claim_first(number);
-            let class = self.world.runs[number].class;
+            let class = self.world.runs[first.0].class;
+            if spread.as_ref().is_some_and(|spread| !spread.admits(class)) {
+                first.1 += 1;
+                continue;
+            }
+            let claim = self.claim(first.0, first.1);
             let contribution = need.contribution(self.world.capacity(class));
             need.covered.add_assign(contribution.as_ref());
             residual.sub_sat_assign(contribution.as_ref());
@@ -97,13 +106,13 @@ impl Phase1<'_, '_> {
     }
 
     /// Bound before bought, then keep order of the machines at the heads.
-    fn walk_order(&self, a: usize, b: usize) -> std::cmp::Ordering {
-        let key = |number: usize| {
+    fn walk_order(&self, a: (usize, usize), b: (usize, usize)) -> Ordering {
+        let key = |(number, skip): (usize, usize)| {
             let run = &self.world.runs[number];
             let sample = &self.world.machines[run.sample];
             let price = self.world.classes[run.class].price;
             let reclamation = sample.stamp.map_or(0.0, |stamp| stamp.reclamation);
-            (run.kind, price, reclamation, run.nth_free(&self.world.members, 0))
+            (run.kind, price, reclamation, run.nth_free(&self.world.members, skip))
         };
         let (a, b) = (key(a), key(b));
         a.0.cmp(&b.0)
@@ -112,10 +121,10 @@ impl Phase1<'_, '_> {
             .then_with(|| a.3.cmp(&b.3))
     }
 
-    /// Claims the first unclaimed machine of a run.
-    pub(super) fn claim_first(&mut self, number: usize) -> Claim {
+    /// Claims the unclaimed machine of a run with `skip` unclaimed ones before it.
+    pub(super) fn claim(&mut self, number: usize, skip: usize) -> Claim {
         let run = &mut self.world.runs[number];
-        let place = run.take();
+        let place = run.take(skip);
         Claim { run: number, place, machine: run.machine(&self.world.members, place) }
     }
 

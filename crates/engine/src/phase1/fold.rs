@@ -10,7 +10,10 @@ use super::{
     acquire::{Used, plan},
     prepared::{Constraint, Prepared},
 };
-use crate::world::{DomainId, Key, NeedRow};
+use crate::{
+    input::NoAcquire,
+    world::{DomainId, Key, NeedRow},
+};
 
 /// Gangs of one tier that may become one need.
 struct Group {
@@ -159,13 +162,14 @@ impl Phase1<'_, '_> {
             constraint: Constraint::Folded,
             cluster: group.cluster,
             profile: group.profile,
+            identity: self.fold_key(group),
             own: keys.into_iter().chain(self.fold_key(group)).collect(),
             fold_group: group.text.clone(),
             arrival: self.earliest(&members),
             aggregate: group.unit.scale(members.len() as u64),
             unit: group.unit.clone(),
             parked: false,
-            held: self.world.needs[members[0]].held.filter(|_| group.held),
+            held: if group.held { self.hold_of(&members) } else { None },
             members,
             domain: None,
             satisfiable: false,
@@ -175,6 +179,13 @@ impl Phase1<'_, '_> {
             picks: Vec::new(),
             spread_stopped: false,
         }
+    }
+
+    /// Why a held fold is held: no session comes before a refusal, as in the order
+    /// of details.
+    fn hold_of(&self, members: &[usize]) -> Option<NoAcquire> {
+        let holds = || members.iter().filter_map(|number| self.world.needs[*number].held);
+        holds().find(|why| *why == NoAcquire::NoSession).or_else(|| holds().next())
     }
 
     /// `min_unit` does not cover the aggregate.

@@ -123,6 +123,7 @@ impl Phase1<'_, '_> {
             constraint,
             cluster: row.cluster,
             profile: row.profile,
+            identity: Some(row.key),
             own: vec![row.key],
             fold_group: String::new(),
             arrival: need.arrival,

@@ -43,7 +43,9 @@ pub(crate) struct Prepared {
     pub(crate) constraint: Constraint,
     pub(crate) cluster: usize,
     pub(crate) profile: usize,
-    /// Stamps that make a machine its own.
+    /// Its own identity; none for a fold whose identity nothing carries yet.
+    pub(crate) identity: Option<Key>,
+    /// Stamps that make a machine its own: of a fold also those of its members.
     pub(crate) own: Vec<Key>,
     /// Text of a fold's unit; empty if it is no fold.
     pub(crate) fold_group: String,

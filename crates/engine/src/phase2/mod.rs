@@ -5,6 +5,8 @@
 mod standing;
 mod target;
 
+use std::{cmp::Reverse, collections::BTreeSet};
+
 use bigfleet_model::{
     Totals,
     grace::{VOLUNTARY_GRACE, drain_grace},
@@ -86,10 +88,10 @@ impl Phase2<'_, '_, '_> {
         let mut target = Target::of(self.world, need, self.standing);
         let mut reserved = Vec::new();
         for &machine in &self.standing.draining {
-            let for_it = self.world.machines[machine]
-                .drain
-                .preemptor
-                .is_some_and(|(cluster, key)| cluster == need.cluster && need.own.contains(&key));
+            let for_it =
+                self.world.machines[machine].drain.preemptor.is_some_and(|(cluster, key)| {
+                    cluster == need.cluster && Some(key) == need.identity
+                });
             if for_it && self.may_take(&target, machine) {
                 target.take(self.world, machine);
                 self.taken[machine] = true;
@@ -135,32 +137,39 @@ impl Phase2<'_, '_, '_> {
 
     /// Step 1: what drains already, or is about to.
     fn take_incoming(&mut self, at: usize, target: &mut Target) {
-        let need = &self.prepared[at];
+        for machine in self.incoming(&self.prepared[at], target) {
+            if self.may_take(target, machine) {
+                self.taken[machine] = true;
+                target.take(self.world, machine);
+            }
+        }
+    }
+
+    /// Draining machines by id, but for those that drain for nobody at least as
+    /// important and take longer than the best victim would; and excess that is
+    /// reclaimed this cycle, if even that is not longer.
+    fn incoming(&self, need: &Prepared, target: &Target) -> Vec<usize> {
         let priority = self.priority(need);
         let victims = self.standing.victims(self.world, need, priority);
         let best = victims.iter().find(|machine| self.may_take(target, **machine));
         let limit = best.map(|machine| drain_grace(self.standing.gap(priority, *machine)));
-        for machine in self.standing.draining.clone() {
-            let drain = self.world.machines[machine].drain;
+        let in_time = |machine: &usize| {
+            let drain = self.world.machines[*machine].drain;
             let for_lesser = drain.preemptor_priority.is_none_or(|other| other < priority);
             let remaining = drain.deadline.map(|deadline| deadline.since(self.world.input.now));
-            let too_late = for_lesser
-                && limit.zip(remaining).is_some_and(|(limit, remaining)| remaining > limit);
-            if !too_late && self.may_take(target, machine) {
-                self.taken[machine] = true;
-                target.take(self.world, machine);
-            }
+            let late = limit.zip(remaining).is_some_and(|(limit, remaining)| remaining > limit);
+            !(for_lesser && late)
+        };
+        let mut incoming: Vec<usize> =
+            self.standing.draining.iter().copied().filter(in_time).collect();
+        if limit.is_none_or(|limit| VOLUNTARY_GRACE <= limit) {
+            let reclaimed = |machine: &usize| {
+                Standing::stamp_priority(self.world, *machine) >= Some(priority)
+                    && !self.standing.awaited[*machine]
+            };
+            incoming.extend(self.standing.excess.iter().copied().filter(reclaimed));
         }
-        if limit.is_some_and(|limit| VOLUNTARY_GRACE > limit) {
-            return;
-        }
-        for machine in self.standing.excess.clone() {
-            let above = Standing::stamp_priority(self.world, machine) >= Some(priority);
-            if above && !self.standing.awaited[machine] && self.may_take(target, machine) {
-                self.taken[machine] = true;
-                target.take(self.world, machine);
-            }
-        }
+        incoming
     }
 
     /// Steps 2 and 3: excess of lower priority, then victims.
@@ -168,9 +177,8 @@ impl Phase2<'_, '_, '_> {
         let need = &self.prepared[at];
         let priority = self.priority(need);
         let (mut excess, mut victims) = (Vec::new(), Vec::new());
-        for &machine in &self.standing.excess {
-            let below = Standing::stamp_priority(self.world, machine) < Some(priority);
-            if below && self.may_take(target, machine) {
+        for machine in self.standing.lower_excess(self.world, priority) {
+            if self.may_take(target, machine) {
                 self.taken[machine] = true;
                 target.take(self.world, machine);
                 excess.push(machine);
@@ -229,55 +237,57 @@ impl Phase2<'_, '_, '_> {
     /// A gang without any creditable or acquirable machine takes a domain whose
     /// incoming, lower-priority excess and victims together cover it.
     fn clear_domain(&mut self, at: usize, reserved: &[usize]) -> bool {
-        let need = &self.prepared[at];
-        let profile = self.world.profiles.row(need.profile);
-        let priority = self.priority(need);
-        let free = |machine: &usize| {
-            let row = &self.world.machines[*machine];
-            !self.taken[*machine] && row.held_back.is_none() && need.usable(self.world, row.class)
-        };
-        let draining: Vec<usize> = self
-            .standing
-            .draining
+        let domains: BTreeSet<DomainId> = self
+            .world
+            .profiles
+            .row(self.prepared[at].profile)
+            .same
             .iter()
+            .flatten()
             .copied()
-            .filter(&free)
-            .chain(reserved.iter().copied())
             .collect();
-        let mut going: Vec<usize> = self.standing.victims(self.world, need, priority);
-        let below =
-            |machine: &usize| Standing::stamp_priority(self.world, *machine) < Some(priority);
-        going.extend(self.standing.excess.iter().copied().filter(below));
-        going.sort_unstable();
-        going.dedup();
-        let sum = |machines: &mut dyn Iterator<Item = usize>, domain: DomainId| {
+        let mut best = None;
+        for domain in domains {
+            self.prepared[at].domain = Some(domain);
+            let judged =
+                self.judge_domain(&self.prepared[at], reserved).map(|order| (order, domain));
+            best = [best, judged].into_iter().flatten().min();
+        }
+        self.prepared[at].domain = best.map(|(_, domain)| domain);
+        best.is_some()
+    }
+
+    /// How the need's present domain compares: more that drains for it, more that
+    /// drains at all, a tighter fit. None if the domain cannot cover the need.
+    fn judge_domain(
+        &self,
+        need: &Prepared,
+        reserved: &[usize],
+    ) -> Option<(Reverse<i128>, Reverse<i128>, i128)> {
+        let wanted = &need.aggregate;
+        let whole = Target::of(self.world, need, self.standing);
+        let mut target = Target::of(self.world, need, self.standing);
+        let inside = |machine: &usize| need.usable(self.world, self.world.machines[*machine].class);
+        let mut drains: BTreeSet<usize> = reserved.iter().copied().filter(inside).collect();
+        let for_it = drains.clone();
+        drains.iter().for_each(|machine| target.take(self.world, *machine));
+        let free = |machine: &usize| self.may_take(&whole, *machine);
+        drains.extend(self.incoming(need, &target).into_iter().filter(free));
+        let mut all = drains.clone();
+        let priority = self.priority(need);
+        all.extend(self.standing.lower_excess(self.world, priority).filter(free));
+        all.extend(self.standing.victims(self.world, need, priority).into_iter().filter(free));
+        let sum = |machines: &BTreeSet<usize>| {
             let mut total = Totals::zero();
             for machine in machines {
-                let class = self.world.machines[machine].class;
-                if profile.same[class] == Some(domain) {
-                    total.add_assign(self.world.capacity(class));
-                }
+                total.add_assign(self.world.capacity(self.world.machines[*machine].class));
             }
             total
         };
-        let domains = profile.same.iter().flatten().max().map_or(0, |last| last.0 + 1);
-        let judge = |domain: u32| {
-            let domain = DomainId(domain);
-            let for_it = sum(&mut reserved.iter().copied(), domain);
-            let drains = sum(&mut draining.iter().copied(), domain);
-            let total = drains.add(&sum(&mut going.iter().copied().filter(|m| free(m)), domain));
-            total.covers(&need.aggregate).then(|| {
-                let wanted = &need.aggregate;
-                (
-                    std::cmp::Reverse(coverage(&for_it, wanted)),
-                    std::cmp::Reverse(coverage(&drains, wanted)),
-                    load(&total, wanted),
-                    domain,
-                )
-            })
-        };
-        let chosen = (0..domains).filter_map(judge).min().map(|(.., domain)| domain);
-        self.prepared[at].domain = chosen;
-        chosen.is_some()
+        let total = sum(&all);
+        total.covers(wanted).then(|| {
+            let cover = |machines| Reverse(coverage(&sum(machines), wanted));
+            (cover(&for_it), cover(&drains), load(&total, wanted))
+        })
     }
 }

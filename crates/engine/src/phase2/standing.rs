@@ -89,9 +89,22 @@ impl Standing {
         }
     }
 
-    /// Machines that Phase 2 may count on.
-    pub(super) fn movable(&self) -> impl Iterator<Item = usize> + '_ {
-        self.draining.iter().chain(&self.configured).copied()
+    /// Draining, excess and victim machines of a need.
+    pub(super) fn movable(&self, world: &World<'_>, need: &Prepared) -> Vec<usize> {
+        let priority = world.profiles.row(need.profile).profile.priority();
+        let mut movable = self.victims(world, need, priority);
+        movable.extend(self.draining.iter().chain(&self.excess));
+        movable
+    }
+
+    /// Excess below a priority, in release order.
+    pub(super) fn lower_excess(
+        &self,
+        world: &World<'_>,
+        priority: i32,
+    ) -> impl Iterator<Item = usize> {
+        let below = move |machine: &usize| Self::stamp_priority(world, *machine) < Some(priority);
+        self.excess.iter().copied().filter(below)
     }
 
     /// Priority in the stamp; none is below every priority.

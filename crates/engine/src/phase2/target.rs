@@ -27,10 +27,10 @@ impl Target {
             classes.map(|class| need.contribution(world.capacity(class)).into_owned()).collect();
         let spread = (need.constraint == Constraint::Spread).then(|| {
             let mut spread = Spread::over(world, need, &[]);
-            for machine in standing.movable() {
-                let class = world.machines[machine].class;
-                if usable[class] {
-                    spread.widen(class);
+            for machine in standing.movable(world, need) {
+                let row = &world.machines[machine];
+                if usable[row.class] && row.held_back.is_none() {
+                    spread.widen(row.class);
                 }
             }
             let min = spread.min();

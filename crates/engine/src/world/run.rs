@@ -55,14 +55,16 @@ impl Run {
         (place < self.len).then(|| members[self.start + place])
     }
 
-    /// Claims the first unclaimed machine and returns its place.
-    pub(crate) fn take(&mut self) -> usize {
-        if self.holes.is_empty() {
-            self.next += 1;
-            self.next - 1
-        } else {
-            self.holes.remove(0)
+    /// Claims the unclaimed machine with `skip` unclaimed ones before it and
+    /// returns its place.
+    pub(crate) fn take(&mut self, skip: usize) -> usize {
+        if skip < self.holes.len() {
+            return self.holes.remove(skip);
         }
+        let place = self.next + (skip - self.holes.len());
+        self.holes.extend(self.next..place);
+        self.next = place + 1;
+        place
     }
 
     /// Unclaims the machine at a place.
@@ -91,7 +93,7 @@ mod tests {
     fn claims_take_the_front_and_what_is_given_back_comes_first() {
         let members = [10, 11, 12, 13, 14];
         let mut run = Run::new(RunKind::Idle, 0, 10, 0, 5);
-        assert_eq!((run.take(), run.take(), run.take()), (0, 1, 2));
+        assert_eq!((run.take(0), run.take(0), run.take(0)), (0, 1, 2));
         run.give_back(0);
         assert_eq!(
             (run.free(), run.nth_free(&members, 0), run.nth_free(&members, 1)),
@@ -101,6 +103,8 @@ mod tests {
         run.give_back(2);
         run.give_back(1);
         assert_eq!((run.free(), run.nth_free(&members, 0)), (5, Some(10)));
-        assert_eq!(run.take(), 0);
+        assert_eq!(run.take(0), 0);
+        assert_eq!((run.take(2), run.free()), (3, 3));
+        assert_eq!((run.take(0), run.take(0), run.take(0)), (1, 2, 4));
     }
 }
