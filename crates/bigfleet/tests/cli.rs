@@ -67,3 +67,14 @@ fn every_flag_can_be_set_by_environment_and_a_flag_wins() {
     assert_eq!(run("0", &["bench", "need", "--json"]), Some(2), "refused like the flag");
     assert_eq!(run("0", &["bench", "need", "--json", "--runs", "1"]), Some(0));
 }
+
+#[test]
+fn a_switch_is_set_by_environment_in_any_usual_word() {
+    for (value, json) in [("1", true), ("true", true), ("0", false), ("false", false)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bigfleet"));
+        let output = command.args(["bench", "need", "--runs", "1"]).env("BIGFLEET_JSON", value);
+        let output = output.output().expect("bigfleet runs");
+        assert_eq!(output.status.code(), Some(0), "{value}: {}", text(&output.stderr));
+        assert_eq!(output.stdout.starts_with(b"["), json, "{value}");
+    }
+}
