@@ -144,3 +144,14 @@ fn decide_names_what_is_wrong_and_where() {
         assert!(told.starts_with(&format!("bigfleet decide: {error}")), "{told}");
     }
 }
+
+#[test]
+fn a_switch_is_set_by_environment_in_any_usual_word() {
+    for (value, json) in [("1", true), ("true", true), ("0", false), ("false", false)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bigfleet"));
+        let output = command.args(["bench", "need", "--runs", "1"]).env("BIGFLEET_JSON", value);
+        let output = output.output().expect("bigfleet runs");
+        assert_eq!(output.status.code(), Some(0), "{value}: {}", text(&output.stderr));
+        assert_eq!(output.stdout.starts_with(b"["), json, "{value}");
+    }
+}

@@ -41,14 +41,12 @@ const WELL_KNOWN: [&str; 5] = ["cpu", "memory", "ephemeral-storage", "pods", "nv
 
 struct Table {
     names: Vec<&'static str>,
-    index: HashMap<&'static str, Dimension, foldhash::fast::FixedState>,
+    /// Seeded at random: names come from peers, who must not choose collisions.
+    index: HashMap<&'static str, Dimension, foldhash::fast::RandomState>,
 }
 
 static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
-    let mut table = Table {
-        names: Vec::new(),
-        index: HashMap::with_hasher(foldhash::fast::FixedState::default()),
-    };
+    let mut table = Table { names: Vec::new(), index: HashMap::default() };
     for name in WELL_KNOWN {
         table.push(name);
     }

@@ -104,12 +104,28 @@ impl<A: Amount> Vector<A> {
     #[must_use]
     pub fn max(&self, other: &Self) -> Self {
         let mut result = self.clone();
+        result.merge(other, Ord::max);
+        result
+    }
+
+    /// Combines each dimension of `other` with ours, zero if we lack it. A peer
+    /// decides how many those are, so what is new goes in by one merge of sorted
+    /// runs: inserting one by one would move the rest each time.
+    fn merge<B: Amount>(&mut self, other: &Vector<B>, combine: impl Fn(A, B) -> A) {
+        let known = self.entries.len();
+        let mut at = 0;
         for (dimension, amount) in other.iter() {
-            if amount > result.get(dimension) {
-                result.set(dimension, amount);
+            while at < known && self.entries[at].0 < dimension {
+                at += 1;
+            }
+            match self.entries[..known].get_mut(at) {
+                Some((mine, sum)) if *mine == dimension => *sum = combine(*sum, amount),
+                _ => self.entries.push((dimension, combine(A::default(), amount))),
             }
         }
-        result
+        if self.entries.len() > known {
+            self.entries.sort_by_key(|(dimension, _)| *dimension);
+        }
     }
 
     /// Per dimension `max(0, self − other)`.
@@ -190,25 +206,26 @@ impl<A: Amount> Vector<A> {
 impl Totals {
     /// Adds, saturating.
     pub fn add_assign<B: Amount>(&mut self, other: &Vector<B>) {
-        for (dimension, amount) in other.iter() {
-            match self.position(dimension) {
-                Ok(at) => {
-                    let sum = &mut self.entries[at].1;
-                    *sum = sum.saturating_add(amount.into());
-                }
-                Err(at) => self.entries.insert(at, (dimension, amount.into())),
-            }
-        }
+        self.merge(other, |sum, amount| sum.saturating_add(amount.into()));
     }
 }
 
 impl<A: Amount> FromIterator<(Dimension, A)> for Vector<A> {
     /// The last of several amounts for one dimension stands.
     fn from_iter<I: IntoIterator<Item = (Dimension, A)>>(pairs: I) -> Self {
-        let mut vector = Self::zero();
-        for (dimension, amount) in pairs {
-            vector.set(dimension, amount);
+        let mut entries: SmallVec<[(Dimension, A); 3]> = pairs.into_iter().collect();
+        if !entries.is_sorted_by(|(a, _), (b, _)| a < b) {
+            // Stable, so that of equals the last stays last; `dedup` keeps the first.
+            entries.sort_by_key(|(dimension, _)| *dimension);
+            entries.dedup_by(|next, kept| {
+                let same = next.0 == kept.0;
+                if same {
+                    kept.1 = next.1;
+                }
+                same
+            });
         }
-        vector
+        entries.retain(|(_, amount)| *amount > A::default());
+        Self { entries }
     }
 }

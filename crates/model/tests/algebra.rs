@@ -95,6 +95,13 @@ proptest! {
 }
 
 #[test]
+fn the_last_amount_of_a_dimension_stands() {
+    let (cpu, memory) = (Dimension::CPU, Dimension::MEMORY);
+    let vector: Resources = [(memory, 1), (cpu, 2), (memory, 3), (cpu, 0)].into_iter().collect();
+    assert_eq!(vector.by_name().as_slice(), [("memory", 3)]);
+}
+
+#[test]
 fn sums_past_64_bits_are_exact() {
     let one: Resources = [(Dimension::MEMORY, i64::MAX)].into_iter().collect();
     let many = one.scale(100_000_000);

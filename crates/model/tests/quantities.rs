@@ -108,6 +108,16 @@ fn the_ends_of_the_range_are_exact() {
 }
 
 #[test]
+fn both_ends_of_the_range_round_to_milli_units() {
+    let millis = 170_141_183_460_469_231_731_687_303_715_884;
+    for (sign, floor, ceil) in [("", millis, millis + 1), ("-", -millis - 1, -millis)] {
+        let text = format!("{sign}{}n", i128::MAX);
+        let end: Quantity = text.parse().unwrap();
+        assert_eq!((end.millis_floor(), end.millis_ceil()), (floor, ceil), "{text}");
+    }
+}
+
+#[test]
 fn hostile_text_costs_nothing() {
     let zeros = "0".repeat(1_000_000);
     for (text, nanos) in [

@@ -99,6 +99,17 @@ fn each_key_is_read_alone() {
 }
 
 #[test]
+fn a_long_malformed_value_is_cut_in_the_log() {
+    let metadata = BTreeMap::from([(key::PRIORITY.to_owned(), "é".repeat(1_000_000))]);
+    let (stamp, malformed) = Stamp::from_metadata(&metadata);
+    assert_eq!(stamp, None);
+    assert_eq!(
+        malformed[0].to_string(),
+        format!("shard_metadata[{:?}]: malformed value \"{}\"…", key::PRIORITY, "é".repeat(128))
+    );
+}
+
+#[test]
 fn no_known_key_is_no_stamp() {
     assert_eq!(Stamp::from_metadata(&BTreeMap::new()), (None, vec![]));
     let foreign = BTreeMap::from([("example.com/note".to_owned(), "hello".to_owned())]);

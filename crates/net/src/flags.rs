@@ -50,7 +50,10 @@ fn with_variable(arg: Arg) -> Arg {
         return arg;
     };
     let variable = format!("BIGFLEET_{}", name.to_uppercase().replace('-', "_"));
-    arg.env(variable)
+    let switch = matches!(arg.get_action(), ArgAction::SetTrue | ArgAction::SetFalse);
+    let arg = arg.env(variable);
+    // A variable has a value where a switch has none: 1 and 0 are as good as any.
+    if switch { arg.value_parser(BoolishValueParser::new()) } else { arg }
 }
 
 /// A path; empty means that none is given.

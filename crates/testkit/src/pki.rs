@@ -35,7 +35,7 @@ impl std::fmt::Debug for Pki {
 
 impl Pki {
     /// A new CA. Two of them do not trust each other.
-    pub fn new() -> Result<Self, Error> {
+    pub fn new() -> Result<Self, rcgen::Error> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "bigfleet test CA");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -48,12 +48,6 @@ impl Pki {
     #[must_use]
     pub fn ca_pem(&self) -> String {
         self.issuer.pem()
-    }
-
-    /// The CA's own key in PEM, for tools that issue certificates themselves.
-    #[must_use]
-    pub fn ca_key_pem(&self) -> String {
-        self.issuer.key().serialize_pem()
     }
 
     /// A leaf for servers and clients with these URI SANs, valid for a day.
@@ -86,6 +80,11 @@ impl Pki {
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         params.not_before = not_before;
         params.not_after = not_after;
+        Ok(self.sign(&params)?)
+    }
+
+    /// A leaf of any kind, with a new key.
+    pub(crate) fn sign(&self, params: &CertificateParams) -> Result<Leaf, rcgen::Error> {
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;
         Ok(Leaf { cert_pem: certificate.pem(), key_pem: key.serialize_pem() })

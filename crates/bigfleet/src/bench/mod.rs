@@ -1,6 +1,6 @@
 //! `bigfleet bench`: exact quantiles, allocations, peak memory, and the ratio to
 //! a plain scan of the same records in the same run, because machines are noisy
-//! and a ratio is not (experience chapter §7.1).
+//! and a ratio is less so (experience chapter §7.1).
 
 mod baseline;
 mod catalog;

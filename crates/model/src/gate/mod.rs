@@ -1,8 +1,9 @@
 //! Where foreign input enters, once, at the gRPC edge (wire chapter §8). Inside
 //! live only the types of this crate.
 //!
-//! Enums are checked on the raw number. Nothing is half-applied: a refused value
-//! leaves no trace, and what was known before stays.
+//! Enums are checked on the raw number. Nothing is half-applied: what was known
+//! before a refused value stays. Only the resource names that it was read with
+//! stay interned (see [`Dimension`](crate::Dimension)).
 
 pub mod demand;
 pub mod inventory;

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, str::FromStr};
 
 use crate::{
     fingerprint::Fingerprint,
+    gate::Quoted,
     id::{ClusterId, Group},
     need::Need,
 };
@@ -56,7 +57,7 @@ impl Default for Stamp {
 
 /// A metadata value that could not be read; its field stayed at the default.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("shard_metadata[{key:?}]: malformed value {value:?}")]
+#[error("shard_metadata[{key:?}]: malformed value {}", Quoted(.value))]
 pub struct MalformedStamp {
     /// Which key.
     pub key: &'static str,

@@ -63,8 +63,9 @@ impl Quantity {
 
     /// In milli-units, rounded up: how demand is read.
     pub const fn millis_ceil(self) -> i128 {
-        let floor = self.millis_floor();
-        if floor * NANOS_PER_MILLI == self.nanos { floor } else { floor + 1 }
+        // Not by multiplying back: past the lowest whole milli-unit that overflows.
+        let whole = self.nanos.rem_euclid(NANOS_PER_MILLI) == 0;
+        if whole { self.millis_floor() } else { self.millis_floor() + 1 }
     }
 
     /// In milli-units, rounded down: how supply is read.

@@ -7,7 +7,7 @@ use std::{pin::Pin, sync::Arc};
 
 use tokio::sync::mpsc;
 use tokio_stream::{Stream, wrappers::ReceiverStream};
-use tonic::{Request, Response, Status, service::RoutesBuilder};
+use tonic::{Request, Response, Status, server::NamedService, service::RoutesBuilder};
 use tonic_health::pb::{
     HealthCheckRequest, HealthCheckResponse,
     health_check_response::ServingStatus,
@@ -96,11 +96,14 @@ pub(super) enum Reflection {
 }
 
 impl Reflection {
-    pub(super) fn add_to(self, routes: &mut RoutesBuilder) -> Result<(), Error> {
+    /// Lists `names` and health, not every service that the protos know.
+    pub(super) fn add_to(self, routes: &mut RoutesBuilder, names: &[&str]) -> Result<(), Error> {
         let failed = |error: tonic_reflection::server::Error| Error::Reflection(error.to_string());
         let builder = tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(bigfleet_wire::FILE_DESCRIPTOR_SET)
-            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET);
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            .with_service_name(<HealthServer<HealthService> as NamedService>::NAME);
+        let builder = names.iter().fold(builder, |builder, name| builder.with_service_name(*name));
         match self {
             Self::V1 => routes.add_service(builder.build_v1().map_err(failed)?),
             Self::V1Alpha => routes.add_service(builder.build_v1alpha().map_err(failed)?),

@@ -80,10 +80,10 @@ impl GrpcServer {
     pub async fn serve(mut self, listener: TcpListener, shutdown: Shutdown) -> Result<(), Error> {
         let addr = listener.local_addr().map_err(Error::Serve)?;
         announce(addr, &self.security);
-        self.routes.add_service(HealthService::server(self.readiness, self.names));
         for reflection in [Reflection::V1, Reflection::V1Alpha] {
-            reflection.add_to(&mut self.routes)?;
+            reflection.add_to(&mut self.routes, &self.names)?;
         }
+        self.routes.add_service(HealthService::server(self.readiness, self.names));
         let stopping = shutdown.token().child_token();
         let cut = CancellationToken::new();
         // Connections are tasks of their own and must not outlive this future.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use bigfleet_net::{grpc::ConnectionLimits, message_limits, tls::Security};
 use bigfleet_testkit::pki::Pki;
 use bigfleet_wire::v1alpha1::{
-    ListFilter, MachineRef, capacity_provider_client::CapacityProviderClient,
-    shard_client::ShardClient,
+    ListFilter, Machine, MachineRef, ShardMessage,
+    capacity_provider_client::CapacityProviderClient, shard_client::ShardClient,
 };
-use tonic::transport::Channel;
+use tonic::{Streaming, transport::Channel};
 
 use crate::rig::{PATIENCE, Rig, mtls, soon};
 
@@ -30,26 +30,46 @@ fn defaults_are_the_specifications() {
     assert_eq!(limits.keepalive_timeout, Duration::from_secs(10));
 }
 
+/// The first answer: a call that meets the end of its connection fails, unsent,
+/// and on a slow machine that may be any call.
+async fn answer(client: &mut CapacityProviderClient<Channel>) -> Machine {
+    loop {
+        if let Ok(machine) = client.get(MachineRef::default()).await {
+            return machine.into_inner();
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A session that has been greeted, however many connections that takes.
+async fn session(client: &mut ShardClient<Channel>) -> Streaming<ShardMessage> {
+    loop {
+        if let Ok(session) = client.session(tokio_stream::pending()).await {
+            let mut session = session.into_inner();
+            if let Ok(Some(_greeting)) = session.message().await {
+                return session;
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
 async fn an_old_connection_finishes_its_calls_and_takes_no_new_ones() {
     let rig = Rig::start_with(Security::Plaintext, young(PATIENCE * 2)).await;
     let mut client = rig.client(&Security::Plaintext).await;
-    let first = soon(client.get(MachineRef::default())).await.unwrap().into_inner().zone;
-    let mut old = client.clone();
-    let call = tokio::spawn(async move { old.list(ListFilter::default()).await });
-    soon(rig.closing.notified()).await;
-    // The channel moves to a new connection while the call is still open. A
-    // call that meets the change may fail, unsent.
-    let moved = async |client: &mut CapacityProviderClient<Channel>| {
-        let answer = client.get(MachineRef::default()).await;
-        answer.is_ok_and(|machine| machine.into_inner().zone != first)
-    };
-    soon(async {
-        while !moved(&mut client).await {
-            tokio::task::yield_now().await;
+    let first = soon(answer(&mut client)).await.zone;
+    let call = loop {
+        let mut old = client.clone();
+        let mut call = tokio::spawn(async move { old.list(ListFilter::default()).await });
+        tokio::select! {
+            () = soon(rig.waiting.notified()) => break call,
+            _ = &mut call => {}
         }
-    })
-    .await;
+    };
+    soon(rig.closing.notified()).await;
+    // The channel moves to a new connection while the call is still open.
+    soon(async { while answer(&mut client).await.zone == first {} }).await;
     rig.release.notify_one();
     soon(call).await.unwrap().unwrap();
 }
@@ -62,8 +82,7 @@ async fn a_stream_that_never_ends_is_cut_after_the_grace() {
         let rig = Rig::start_with(security.clone(), young(Duration::from_millis(50))).await;
         let channel = rig.channel(&security).await.unwrap();
         let mut client = message_limits!(ShardClient::new(channel));
-        let mut session = soon(client.session(tokio_stream::pending())).await.unwrap().into_inner();
-        soon(session.message()).await.unwrap().expect("the greeting");
+        let mut session = soon(session(&mut client)).await;
         soon(session.message()).await.expect_err("the cut");
     }
 }
@@ -75,7 +94,7 @@ async fn a_removed_ca_takes_effect_on_open_connections() {
     let server = old.material(&["bigfleet://shard/s"]).unwrap();
     let rig = Rig::start_with(mtls(&server), young(Duration::from_millis(50))).await;
     let mut client = rig.client(&mtls(&old.material(&["bigfleet://cluster/c"]).unwrap())).await;
-    soon(client.get(MachineRef::default())).await.unwrap();
+    soon(answer(&mut client)).await;
     server.replace_ca(&new.ca_pem()).unwrap();
     soon(async { while client.get(MachineRef::default()).await.is_ok() {} }).await;
 }

@@ -1,13 +1,14 @@
 //! What a client asks of its server.
 
 use bigfleet_net::{
-    grpc::{connect, connect_lazy},
+    grpc::{ConnectionLimits, GrpcServer, connect, connect_lazy},
     identity::Identity,
     rule::Rule,
     tls::Security,
 };
 use bigfleet_testkit::pki::{LOOPBACK, Material, Pki};
 use bigfleet_wire::v1alpha1::{MachineRef, capacity_provider_client::CapacityProviderClient};
+use tokio::net::{TcpListener, TcpSocket};
 use tonic::Code;
 
 use crate::rig::{Rig, mtls, soon};
@@ -95,9 +96,10 @@ async fn a_tls_client_refuses_a_plaintext_server() {
 
 #[tokio::test]
 async fn nobody_there_is_said_plainly() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let addr = listener.local_addr().unwrap().to_string();
-    drop(listener);
+    // Bound and not listening: nobody else can have the port meanwhile.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let addr = socket.local_addr().unwrap().to_string();
     let error = connect(&addr, &Security::Plaintext, Rule::any_certificate()).await.unwrap_err();
     assert!(
         error.to_string().starts_with(&format!("cannot connect to {addr}: Connection refused")),
@@ -116,14 +118,19 @@ async fn addresses_that_cannot_be_dialled_are_refused_at_once() {
 /// The channel outlives its server.
 #[tokio::test]
 async fn a_channel_connects_again_by_itself() {
-    let first = Rig::start(Security::Plaintext).await;
+    // Both servers listen on one socket. A port cannot be bound anew at once: a
+    // process that another test is just starting still holds the first socket.
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let [first, second] = [(), ()].map(|()| TcpListener::from_std(socket.try_clone().unwrap()));
+    let first = Rig::start_on(first.unwrap(), Security::Plaintext, ConnectionLimits::default());
     let mut client = first.client(&Security::Plaintext).await;
     client.get(MachineRef::default()).await.unwrap();
     first.shutdown.request();
     soon(first.served).await.unwrap().unwrap();
-    let listener = tokio::net::TcpListener::bind(first.addr).await.unwrap();
+    let listener = second.unwrap();
     let readiness = bigfleet_net::readiness::Readiness::new("");
-    let second = bigfleet_net::grpc::GrpcServer::new(Security::Plaintext, readiness);
+    let second = GrpcServer::new(Security::Plaintext, readiness);
     tokio::spawn(second.serve(listener, bigfleet_net::shutdown::Shutdown::new()));
     soon(async {
         // The new server has no such service, and says so: it was reached.

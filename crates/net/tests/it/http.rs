@@ -20,7 +20,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use crate::rig::{mtls, soon};
+use crate::rig::{mtls, nobody_listens, soon};
 
 async fn get(addr: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(addr).await.unwrap();
@@ -134,7 +134,7 @@ async fn a_stop_ends_the_server() {
     assert_eq!(status(addr, "/healthz").await, 200);
     shutdown.request();
     soon(serving).await.unwrap().unwrap();
-    TcpStream::connect(addr).await.unwrap_err();
+    nobody_listens(addr).await;
 }
 
 #[tokio::test]

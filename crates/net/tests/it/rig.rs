@@ -23,7 +23,11 @@ use bigfleet_wire::v1alpha1::{
     shard_server::{Shard, ShardServer},
 };
 use prometheus_client::metrics::counter::Counter;
-use tokio::{net::TcpListener, sync::Notify, task::JoinHandle};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Notify,
+    task::JoinHandle,
+};
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status, Streaming, transport::Channel};
 
@@ -32,6 +36,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.expect("did not happen in time")
+}
+
+/// Returns when nobody answers at the address. A process that another test is
+/// just starting holds our sockets until it executes its program.
+pub(crate) async fn nobody_listens(addr: SocketAddr) {
+    soon(async { while TcpStream::connect(addr).await.is_ok() {} }).await;
 }
 
 pub(crate) fn mtls(material: &Material) -> Security {
@@ -60,6 +70,14 @@ impl Rig {
 
     pub(crate) async fn start_with(security: Security, limits: ConnectionLimits) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_on(listener, security, limits)
+    }
+
+    pub(crate) fn start_on(
+        listener: TcpListener,
+        security: Security,
+        limits: ConnectionLimits,
+    ) -> Self {
         let addr = listener.local_addr().unwrap();
         let readiness = Readiness::new("starting");
         let shutdown = Shutdown::new();

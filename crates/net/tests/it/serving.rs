@@ -19,7 +19,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::rig::{PATIENCE, Rig, mtls, soon};
+use crate::rig::{PATIENCE, Rig, mtls, nobody_listens, soon};
 
 #[tokio::test]
 async fn messages_far_beyond_the_library_default_pass_both_ways() {
@@ -57,7 +57,8 @@ async fn a_stalled_handshake_is_dropped_and_frees_its_place() {
     };
     let rig = Rig::start_with(security.clone(), limits).await;
     let mut stalled = TcpStream::connect(rig.addr).await.unwrap();
-    rig.whoami(&security).await.unwrap();
+    // A slow machine may need several handshakes to make one in time.
+    soon(async { while rig.whoami(&security).await.is_err() {} }).await;
     assert_eq!(soon(stalled.read(&mut [0])).await.unwrap(), 0, "closed by the server");
 }
 
@@ -91,7 +92,7 @@ async fn a_stop_lets_calls_finish() {
     rig.release.notify_one();
     soon(call).await.unwrap().unwrap();
     soon(rig.served).await.unwrap().unwrap();
-    TcpStream::connect(rig.addr).await.expect_err("nobody listens any more");
+    nobody_listens(rig.addr).await;
 }
 
 #[tokio::test]

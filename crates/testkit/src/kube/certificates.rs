@@ -4,12 +4,10 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose, SanType,
-};
+use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, SanType};
 
 use super::Error;
+use crate::pki::Pki;
 
 /// A certificate and its key, both as PEM files.
 #[derive(Debug)]
@@ -34,11 +32,7 @@ pub(crate) struct Certificates {
 
 impl Certificates {
     pub(crate) fn write_to(folder: &Path) -> Result<Self, Error> {
-        let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, "bigfleet-testkit");
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+        let pki = Pki::new()?;
 
         let mut serving = CertificateParams::new(vec!["localhost".to_owned()])?;
         serving.subject_alt_names.push(SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)));
@@ -49,19 +43,18 @@ impl Certificates {
         admin.distinguished_name.push(DnType::OrganizationName, "system:masters");
         admin.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
 
-        let signed = |params: CertificateParams, name: &str| -> Result<Pair, Error> {
-            let key = KeyPair::generate()?;
-            let certificate = params.signed_by(&key, &issuer)?;
+        let signed = |params: &CertificateParams, name: &str| -> Result<Pair, Error> {
+            let leaf = pki.sign(params)?;
             Ok(Pair {
-                certificate: write(folder, &format!("{name}.crt"), &certificate.pem())?,
-                key: write(folder, &format!("{name}.key"), &key.serialize_pem())?,
+                certificate: write(folder, &format!("{name}.crt"), &leaf.cert_pem)?,
+                key: write(folder, &format!("{name}.key"), &leaf.key_pem)?,
             })
         };
         let accounts = KeyPair::generate()?;
         Ok(Self {
-            authority: write(folder, "ca.crt", &issuer.pem())?,
-            serving: signed(serving, "serving")?,
-            admin: signed(admin, "admin")?,
+            authority: write(folder, "ca.crt", &pki.ca_pem())?,
+            serving: signed(&serving, "serving")?,
+            admin: signed(&admin, "admin")?,
             service_account_key: write(folder, "accounts.key", &accounts.serialize_pem())?,
             service_account_public_key: write(folder, "accounts.pub", &accounts.public_key_pem())?,
         })

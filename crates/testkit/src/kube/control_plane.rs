@@ -148,9 +148,6 @@ fn free_ports<const N: usize>() -> io::Result<[u16; N]> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]
@@ -165,10 +162,13 @@ mod tests {
     #[test]
     fn a_start_that_fails_shows_the_log() {
         let folder = tempfile::tempdir().unwrap();
+        // Written by another process: a file that this one has open for writing
+        // while another test forks cannot be executed until that child has gone on.
         let script = |name: &str, text: &str| {
             let path = folder.path().join(name);
-            fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            let write = r#"printf '#!/bin/sh\n%s\n' "$1" > "$0" && chmod 755 "$0""#;
+            let mut shell = Command::new("/bin/sh");
+            assert!(shell.arg("-c").arg(write).arg(&path).arg(text).status().unwrap().success());
             path
         };
         let binaries = Binaries {
