@@ -2,7 +2,10 @@
 
 #![allow(clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
-use std::process::{Command, Output};
+use std::{
+    io::Write,
+    process::{Command, Output, Stdio},
+};
 
 fn bigfleet(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_bigfleet")).args(arguments).output().expect("bigfleet runs")
@@ -146,12 +149,21 @@ fn decide_names_what_is_wrong_and_where() {
 }
 
 #[test]
-fn a_switch_is_set_by_environment_in_any_usual_word() {
-    for (value, json) in [("1", true), ("true", true), ("0", false), ("false", false)] {
+fn a_switch_takes_the_usual_words_from_the_environment() {
+    for (value, code) in [("1", 0), ("true", 0), ("0", 0), ("false", 0), ("maybe", 2)] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bigfleet"));
-        let output = command.args(["bench", "need", "--runs", "1"]).env("BIGFLEET_JSON", value);
-        let output = output.output().expect("bigfleet runs");
-        assert_eq!(output.status.code(), Some(0), "{value}: {}", text(&output.stderr));
-        assert_eq!(output.stdout.starts_with(b"["), json, "{value}");
+        command.args(["decide", "--input", "-"]).env("BIGFLEET_EXPLAIN", value);
+        let mut running = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("bigfleet runs");
+        let mut input = running.stdin.take().expect("standard input");
+        // It may have refused the variable and gone before it reads.
+        let _ = input.write_all(b"{}");
+        drop(input);
+        let status = running.wait().expect("bigfleet ends");
+        assert_eq!(status.code(), Some(code), "BIGFLEET_EXPLAIN={value}");
     }
 }
