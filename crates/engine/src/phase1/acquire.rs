@@ -140,26 +140,31 @@ fn candidates(world: &World<'_>, need: &Prepared, residual: &Totals, taken: &Use
         }
         let share = worst_share(&contribution, residual);
         let cost = effective_cost(class.price, class.probability, profile.penalty);
-        let alone = contribution.covers(residual);
+        let cost_per_share = if share == 0.0 { f64::INFINITY } else { cost / share };
+        // Only what costs nothing is compared by its fit.
+        let fit = if cost_per_share != 0.0 {
+            Fit::Alone(0)
+        } else if contribution.covers(residual) {
+            Fit::Alone(load(&contribution, residual))
+        } else {
+            Fit::Partly(std::cmp::Reverse(worst_billionths(&contribution, residual)))
+        };
         Some(Ranked {
             run: number,
             kind: run.kind,
             share,
-            cost_per_share: if share == 0.0 { f64::INFINITY } else { cost / share },
+            cost_per_share,
             unasked_scarce: class.unasked_scarce(|dimension| {
                 need.aggregate.get(dimension) > 0 || need.unit.get(dimension) > 0
             }),
-            fit: if alone {
-                Fit::Alone(load(&contribution, residual))
-            } else {
-                Fit::Partly(std::cmp::Reverse(worst_billionths(&contribution, residual)))
-            },
+            fit,
             cost,
             price: class.price,
             machine,
         })
     };
-    world.acquirable.iter().filter_map(rank).collect()
+    let runs = profile.classes.iter().flat_map(|class| &world.acquirable_of[*class]);
+    runs.filter_map(rank).collect()
 }
 
 /// Drops what the need does not need after all: what is bought first, the

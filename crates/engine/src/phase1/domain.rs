@@ -125,7 +125,7 @@ impl Phase1<'_, '_> {
         own.iter().for_each(|&number| add(number, world.runs[number].free(), true, true));
         free.iter().for_each(|&number| add(number, world.runs[number].free(), true, false));
         if !need.is_quiet() {
-            for &number in &world.acquirable {
+            for &number in profile.classes.iter().flat_map(|class| &world.acquirable_of[*class]) {
                 let run = &world.runs[number];
                 if need.usable(world, run.class) {
                     let consumed = used.get(&number).copied().unwrap_or(0);

@@ -5,8 +5,12 @@ use bigfleet_model::Totals;
 
 const BILLION: i128 = 1_000_000_000;
 
-/// `⌊x · 10⁹ / whole⌋`, by long division: the product would not fit.
+/// `⌊x · 10⁹ / whole⌋`.
 fn billionths(x: i128, whole: i128) -> i128 {
+    if let Some(scaled) = x.checked_mul(BILLION) {
+        return scaled / whole;
+    }
+    // By long division where the product does not fit.
     let mut parts = x / whole;
     let mut rest = x % whole;
     for _ in 0..9 {

@@ -24,7 +24,8 @@ impl Spread {
                 *counts.entry(domain).or_insert(0) += 1;
             }
         }
-        for &number in world.acquirable.iter().chain(more) {
+        let acquirable = profile.classes.iter().flat_map(|class| &world.acquirable_of[*class]);
+        for &number in acquirable.chain(more) {
             let run = &world.runs[number];
             if run.free() > 0
                 && need.usable(world, run.class)

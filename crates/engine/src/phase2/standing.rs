@@ -1,6 +1,8 @@
 //! Where machines stand after Phase 1: who counts on them, what they are worth.
 
 use bigfleet_model::{MachineState, Totals};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 
 use crate::{
     phase1::{Constraint, Prepared, lowers},
@@ -17,8 +19,11 @@ pub(crate) struct Standing {
     pub(crate) excess: Vec<usize>,
     /// Kept until what replaces them is Configured, by machine (§8).
     pub(crate) awaited: Vec<bool>,
-    /// Configured machines whose priority is known, by id.
-    configured: Vec<usize>,
+    /// Configured machines whose priority is known, by class, then by id.
+    configured: Vec<Vec<usize>>,
+    /// Least priority among them, by class: a class without anything lower is
+    /// passed over whole.
+    least: Vec<Option<i32>>,
     /// Priority and both penalties of a Configured machine, by machine.
     worth: Vec<Worth>,
 }
@@ -47,17 +52,7 @@ impl Standing {
             .filter(|at| claimed_by[*at].is_none() && is_ready(*at))
             .collect();
         excess.sort_by(|a, b| release_order(world, *a, *b));
-        let waiting = waiting(world, prepared);
-        let mut awaited = vec![false; world.machines.len()];
-        for &machine in &excess {
-            let row = &world.machines[machine];
-            awaited[machine] = waiting.iter().any(|(at, residual)| {
-                let need = &prepared[*at];
-                Some(need.cluster) == row.cluster
-                    && need.usable(world, row.class)
-                    && lowers(residual, &need.contribution(world.capacity(row.class)))
-            });
-        }
+        let awaited = awaited(world, prepared, &excess);
         let worth = |at: usize| {
             let row = &world.machines[at];
             match (claimed_by[at], row.stamp) {
@@ -77,12 +72,21 @@ impl Standing {
                 (None, None) => Worth::default(),
             }
         };
+        let worth: Vec<Worth> = (0..world.machines.len()).map(worth).collect();
+        let mut configured = vec![Vec::new(); world.classes.len()];
+        let mut least = vec![Some(i32::MAX); world.classes.len()];
+        for at in in_state(MachineState::Configured) {
+            let row = &world.machines[at];
+            if row.stamp.is_some() || is_ready(at) {
+                configured[row.class].push(at);
+                least[row.class] = least[row.class].min(worth[at].priority);
+            }
+        }
         Self {
             draining: in_state(MachineState::Draining).collect(),
-            configured: in_state(MachineState::Configured)
-                .filter(|at| world.machines[*at].stamp.is_some() || is_ready(*at))
-                .collect(),
-            worth: (0..world.machines.len()).map(worth).collect(),
+            configured,
+            least,
+            worth,
             excess,
             awaited,
             claimed_by,
@@ -120,15 +124,12 @@ impl Standing {
     /// Configured machines of strictly lower priority that the need can use, the
     /// best victim first.
     pub(super) fn victims(&self, world: &World<'_>, need: &Prepared, priority: i32) -> Vec<usize> {
-        let mut victims: Vec<(f64, usize)> = self
-            .configured
-            .iter()
-            .copied()
-            .filter(|&at| {
-                self.worth[at].priority < Some(priority)
-                    && need.usable(world, world.machines[at].class)
-            })
-            .map(|at| (self.score(world, priority, at), at))
+        let classes = world.profiles.row(need.profile).classes.iter().copied();
+        let mut victims: Vec<(f64, usize)> = classes
+            .filter(|class| self.least[*class] < Some(priority) && need.usable(world, *class))
+            .flat_map(|class| &self.configured[class])
+            .filter(|at| self.worth[**at].priority < Some(priority))
+            .map(|&at| (self.score(world, priority, at), at))
             .collect();
         victims.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         victims.into_iter().map(|(_, at)| at).collect()
@@ -155,23 +156,41 @@ fn release_order(world: &World<'_>, a: usize, b: usize) -> std::cmp::Ordering {
     b.0.total_cmp(&a.0).then_with(|| a.1.total_cmp(&b.1)).then_with(|| b.2.cmp(&a.2))
 }
 
-/// Needs whose Configured claims alone leave a residual, and that residual.
-fn waiting(world: &World<'_>, prepared: &[Prepared]) -> Vec<(usize, Totals)> {
-    let residual = |need: &Prepared| {
-        let mut covered = Totals::zero();
-        for claim in need.claims() {
-            let row = &world.machines[claim.machine];
-            if row.state == MachineState::Configured {
-                covered.add_assign(need.contribution(world.capacity(row.class)).as_ref());
-            }
+/// Excess that serves a need of its cluster until what replaces it is Configured
+/// (§8, make before break).
+fn awaited(world: &World<'_>, prepared: &[Prepared], excess: &[usize]) -> Vec<bool> {
+    let mut waiting: Vec<Vec<(usize, Totals)>> = vec![Vec::new(); world.names.clusters()];
+    for (at, need) in prepared.iter().enumerate() {
+        let residual = ready_residual(world, need);
+        let homeless = need.constraint == Constraint::Same && need.domain.is_none();
+        if !homeless && !residual.is_zero() {
+            waiting[need.cluster].push((at, residual));
         }
-        need.aggregate.sub_sat(&covered)
+    }
+    let serves = |(at, residual): &(usize, Totals), class: usize| {
+        let need = &prepared[*at];
+        need.usable(world, class) && lowers(residual, &need.contribution(world.capacity(class)))
     };
-    prepared
-        .iter()
-        .enumerate()
-        .filter(|(_, need)| need.constraint != Constraint::Same || need.domain.is_some())
-        .map(|(at, need)| (at, residual(need)))
-        .filter(|(_, residual)| !residual.is_zero())
-        .collect()
+    let mut known: HashMap<(usize, usize), bool, FixedState> = HashMap::default();
+    let mut awaited = vec![false; world.machines.len()];
+    for &machine in excess {
+        let row = &world.machines[machine];
+        let Some(cluster) = row.cluster else { continue };
+        awaited[machine] = *known
+            .entry((cluster, row.class))
+            .or_insert_with(|| waiting[cluster].iter().any(|one| serves(one, row.class)));
+    }
+    awaited
+}
+
+/// What a need's Configured claims alone leave open.
+fn ready_residual(world: &World<'_>, need: &Prepared) -> Totals {
+    let mut covered = Totals::zero();
+    for claim in need.claims() {
+        let row = &world.machines[claim.machine];
+        if row.state == MachineState::Configured {
+            covered.add_assign(need.contribution(world.capacity(row.class)).as_ref());
+        }
+    }
+    need.aggregate.sub_sat(&covered)
 }

@@ -47,13 +47,13 @@ pub(crate) fn build(input: &CycleInput) -> World<'_> {
         ready: (0..names.clusters()).map(|c| input.ready.contains(names.cluster(c))).collect(),
         bound: vec![Vec::new(); names.clusters()],
         names,
-        classes: classes.rows,
         profiles,
         machines,
         needs,
         runs: Vec::new(),
         members: Vec::new(),
-        acquirable: Vec::new(),
+        acquirable_of: vec![Vec::new(); classes.rows.len()],
+        classes: classes.rows,
     };
     group_into_runs(&mut world);
     world
@@ -165,7 +165,7 @@ fn group_into_runs(world: &mut World<'_>) {
                 }
             }
             RunKind::Idle | RunKind::Creating | RunKind::Speculative => {
-                world.acquirable.push(number);
+                world.acquirable_of[class].push(number);
             }
         }
         world.runs.push(run);

@@ -76,8 +76,8 @@ pub(crate) struct World<'a> {
     pub(crate) members: Vec<usize>,
     /// Runs of bound and bought machines, by cluster.
     pub(crate) bound: Vec<Vec<usize>>,
-    /// Runs that anybody may acquire from.
-    pub(crate) acquirable: Vec<usize>,
+    /// Runs that anybody may acquire from, by class.
+    pub(crate) acquirable_of: Vec<Vec<usize>>,
     pub(crate) ready: Vec<bool>,
 }
 

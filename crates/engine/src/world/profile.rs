@@ -16,6 +16,8 @@ pub(crate) struct ProfileRow {
     pub(crate) profile: Arc<Profile>,
     /// By class.
     pub(crate) matches: Vec<bool>,
+    /// The classes that match.
+    pub(crate) classes: Vec<usize>,
     /// Domain of a class under the `Same` keys, by class; empty without them.
     pub(crate) same: Vec<Option<DomainId>>,
     /// Values of each domain, in key order.
@@ -29,7 +31,8 @@ pub(crate) struct ProfileRow {
 
 impl ProfileRow {
     fn of(profile: Arc<Profile>, classes: &[ClassRow<'_>]) -> Self {
-        let matches = classes.iter().map(|row| profile.matches(row.class)).collect();
+        let matches: Vec<bool> = classes.iter().map(|row| profile.matches(row.class)).collect();
+        let matching = (0..classes.len()).filter(|class| matches[*class]).collect();
         let keys: Vec<&str> = profile.same().map(|requirement| requirement.key.as_str()).collect();
         let (same, same_values) = domains(&keys, classes);
         // `Same` wins where both are present.
@@ -38,7 +41,7 @@ impl ProfileRow {
             hard.map_or_else(Default::default, |hard| domains(&[&hard.topology_key], classes));
         let max_skew = hard.map_or(0, |hard| hard.skew());
         let penalty = profile.interruption().dollars();
-        Self { matches, same, same_values, spread, penalty, max_skew, profile }
+        Self { matches, classes: matching, same, same_values, spread, penalty, max_skew, profile }
     }
 
     pub(crate) fn is_gang(&self) -> bool {
