@@ -49,7 +49,7 @@ impl Phase1<'_, '_> {
         let (mut folds, mut used) = (Vec::new(), Used::new());
         for mut group in groups {
             match self.settle(&mut group, &mut used) {
-                Some(fold) => folds.push(fold),
+                Some(fold) => folds.push(Prepared { turn: folds.len(), ..fold }),
                 None => self.own_fold_key(&group, false),
             }
         }
@@ -160,6 +160,7 @@ impl Phase1<'_, '_> {
             members.iter().map(|number| self.world.needs[*number].key).collect();
         Prepared {
             constraint: Constraint::Folded,
+            turn: 0,
             cluster: group.cluster,
             profile: group.profile,
             identity: self.fold_key(group),

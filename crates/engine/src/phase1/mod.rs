@@ -62,7 +62,7 @@ impl Phase1<'_, '_> {
         tier.sort_by(|a, b| self.serving_order(a, b));
         // Inside a step the most constrained go first.
         let mut order: Vec<usize> = (0..tier.len()).collect();
-        order.sort_by_key(|at| (tier[*at].constraint, *at));
+        order.sort_by_key(|at| (tier[*at].constraint, tier[*at].turn));
         let of = |wanted: fn(&Prepared) -> bool| -> Vec<usize> {
             order.iter().copied().filter(|at| wanted(&tier[*at])).collect()
         };
@@ -121,6 +121,7 @@ impl Phase1<'_, '_> {
         Prepared {
             members: vec![number],
             constraint,
+            turn: number,
             cluster: row.cluster,
             profile: row.profile,
             identity: Some(row.key),

@@ -41,6 +41,9 @@ pub(crate) struct Prepared {
     /// Needs as sent: one, or the members of a fold in their order.
     pub(crate) members: Vec<usize>,
     pub(crate) constraint: Constraint,
+    /// Its turn among the needs of its constraint: folds in the order in which
+    /// they were planned, so that none takes what another counted on.
+    pub(crate) turn: usize,
     pub(crate) cluster: usize,
     pub(crate) profile: usize,
     /// Its own identity; none for a fold whose identity nothing carries yet.

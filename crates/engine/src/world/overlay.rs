@@ -2,7 +2,9 @@
 //! Without it slow actuation would be decided again every cycle.
 
 use bigfleet_model::{ClusterId, MachineId, MachineState, Stamp};
+use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use smallvec::SmallVec;
 
 use crate::{
     action::{Action, ActionKind},
@@ -34,15 +36,33 @@ impl<'a> From<&'a Drain> for SeenDrain<'a> {
     }
 }
 
-/// Pending actions by machine.
+/// Pending actions by machine, in an order of their own where there are several.
 pub(super) struct Overlay<'a> {
-    by_machine: HashMap<&'a MachineId, &'a Action, foldhash::fast::FixedState>,
+    by_machine: HashMap<&'a MachineId, SmallVec<[&'a Action; 1]>, FixedState>,
     now: Time,
+}
+
+/// Orders what should not be there twice.
+fn order(action: &Action) -> (u8, String) {
+    let rank = match action.kind {
+        ActionKind::Bootstrap(_) => 0,
+        ActionKind::Provision(_) => 1,
+        ActionKind::Preempt { .. } => 2,
+        ActionKind::Reclaim { .. } => 3,
+        ActionKind::Delete => 4,
+    };
+    (rank, format!("{action:?}"))
 }
 
 impl<'a> Overlay<'a> {
     pub(super) fn of(input: &'a CycleInput) -> Self {
-        let by_machine = input.pending.iter().map(|action| (&action.machine, action)).collect();
+        let mut by_machine: HashMap<_, SmallVec<[&'a Action; 1]>, _> = HashMap::default();
+        for action in &input.pending {
+            by_machine.entry(&action.machine).or_default().push(action);
+        }
+        for actions in by_machine.values_mut().filter(|actions| actions.len() > 1) {
+            actions.sort_by_cached_key(|action| order(action));
+        }
         Self { by_machine, now: input.now }
     }
 
@@ -55,8 +75,8 @@ impl<'a> Overlay<'a> {
             stamp: machine.stamp.as_deref(),
             drain: tracked.drain.as_ref().map(SeenDrain::from),
         };
-        let pending = self.by_machine.get(&machine.id);
-        let Some(action) = pending.filter(|action| action.kind.start() == machine.state) else {
+        let mut pending = self.by_machine.get(&machine.id).into_iter().flatten();
+        let Some(action) = pending.find(|action| action.kind.start() == machine.state) else {
             return as_it_is;
         };
         match &action.kind {
