@@ -142,15 +142,13 @@ impl<'a> World<'a> {
                     found.push(format!("2: need {number} cannot use {}", record.id));
                 }
                 match record.state {
-                    MachineState::Configured | MachineState::Configuring => {
-                        if record.cluster.as_ref() != Some(&need.cluster) {
-                            found.push(format!("3: need {number} claims foreign {}", record.id));
-                        }
+                    MachineState::Configured | MachineState::Configuring
+                        if record.cluster.as_ref() != Some(&need.cluster) =>
+                    {
+                        found.push(format!("3: need {number} claims foreign {}", record.id));
                     }
-                    MachineState::Creating if record.stamp.is_some() => {
-                        if !need.owns(record) {
-                            found.push(format!("4: need {number} claims bought {}", record.id));
-                        }
+                    MachineState::Creating if record.stamp.is_some() && !need.owns(record) => {
+                        found.push(format!("4: need {number} claims bought {}", record.id));
                     }
                     MachineState::Draining | MachineState::Deleting | MachineState::Failed => {
                         found.push(format!("5: need {number} claims {}", record.id));
@@ -364,7 +362,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// 29. Which domains there were when the need acquired is not told: those left
+    /// Invariant 29. Which domains there were when the need acquired is not told: those left
     /// now make the skew after it, all that ever were the skew before it.
     fn spread_kept(&self, need: usize, found: &mut Found) {
         let cycle = &self.cycle;

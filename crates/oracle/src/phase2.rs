@@ -365,13 +365,12 @@ impl Phase<'_, '_> {
                     self.done.reserved_by[*machine] == Some(need)
                         && self.inside(need, *machine, domain)
                 });
-                let reserved: BTreeSet<usize> = reserved.collect();
                 let residual = self.residual_after_reservations(need, domain);
                 let passing = |machines: Vec<usize>| {
                     let passes = |machine: &usize| self.passes(need, *machine, aggregate);
                     machines.into_iter().filter(passes).collect::<Vec<usize>>()
                 };
-                let mut drains = reserved.clone();
+                let mut drains: BTreeSet<usize> = reserved.collect();
                 drains.extend(passing(self.incoming(need, &residual, domain)));
                 let for_it: BTreeSet<usize> =
                     drains.iter().copied().filter(|m| self.drains_for(need, *m)).collect();

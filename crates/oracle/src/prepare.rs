@@ -24,7 +24,7 @@ fn prepare(input: &CycleInput, need: &Need) -> Prepared {
     prepared.held = input.no_acquire.get(&NeedKey::of(need)).copied();
     if prepared.same() {
         prepared.age = input.gang_ages.get(&gang_key(&prepared)).copied().unwrap_or(0);
-        prepared.parked = prepared.age >= PARK_AGE && prepared.age % PROBE_AGE != 0;
+        prepared.parked = prepared.age >= PARK_AGE && !prepared.age.is_multiple_of(PROBE_AGE);
     }
     prepared
 }

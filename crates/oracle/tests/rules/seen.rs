@@ -24,7 +24,9 @@ impl Seen {
     }
 
     pub(crate) fn action(&self, machine: &str) -> &Action {
-        self.output.actions.iter().find(|action| &*action.machine == machine).unwrap()
+        let mut actions = self.output.actions.iter();
+        let action = actions.find(|action| &*action.machine == machine);
+        action.unwrap_or_else(|| panic!("nothing is done to {machine}: {:?}", self.actions()))
     }
 
     pub(crate) fn grace(&self, machine: &str) -> u64 {
