@@ -34,6 +34,13 @@ fn a_parked_gang_does_not_credit_free_machines() {
 }
 
 #[test]
+fn a_parked_gang_does_not_move_for_what_it_may_not_acquire() {
+    let better = r#"{"id": "i", "count": 3, "resources": {"cpu": 4}, "labels": {"rack": "r1"}}"#;
+    assert_eq!(hopeless(8, &[OWN, better].join(",")).domain(0), Some("r0"));
+    assert_eq!(hopeless(7, &[OWN, better].join(",")).domain(0), Some("r1"));
+}
+
+#[test]
 fn at_thirty_two_it_looks_again() {
     let seen = hopeless(32, &[OWN, IDLE].join(","));
     assert!(!seen.verdict(0).parked);
