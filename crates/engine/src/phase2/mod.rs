@@ -88,11 +88,7 @@ impl Phase2<'_, '_, '_> {
         let mut target = Target::of(self.world, need, self.standing);
         let mut reserved = Vec::new();
         for &machine in &self.standing.draining {
-            let for_it =
-                self.world.machines[machine].drain.preemptor.is_some_and(|(cluster, key)| {
-                    cluster == need.cluster && Some(key) == need.identity
-                });
-            if for_it && self.may_take(&target, machine) {
+            if self.drains_for(need, machine) && self.may_take(&target, machine) {
                 target.take(self.world, machine);
                 self.taken[machine] = true;
                 reserved.push(machine);
@@ -103,6 +99,12 @@ impl Phase2<'_, '_, '_> {
 
     fn priority(&self, need: &Prepared) -> i32 {
         self.world.profiles.row(need.profile).profile.priority()
+    }
+
+    /// Whether a machine was preempted for this very need.
+    fn drains_for(&self, need: &Prepared, machine: usize) -> bool {
+        let preemptor = self.world.machines[machine].drain.preemptor;
+        need.identity.is_some_and(|key| preemptor == Some((need.cluster, key)))
     }
 
     fn may_take(&self, target: &Target, machine: usize) -> bool {
@@ -269,10 +271,11 @@ impl Phase2<'_, '_, '_> {
         let mut target = Target::of(self.world, need, self.standing);
         let inside = |machine: &usize| need.usable(self.world, self.world.machines[*machine].class);
         let mut drains: BTreeSet<usize> = reserved.iter().copied().filter(inside).collect();
-        let for_it = drains.clone();
         drains.iter().for_each(|machine| target.take(self.world, *machine));
         let free = |machine: &usize| self.may_take(&whole, *machine);
         drains.extend(self.incoming(need, &target).into_iter().filter(free));
+        let for_it: BTreeSet<usize> =
+            drains.iter().copied().filter(|machine| self.drains_for(need, *machine)).collect();
         let mut all = drains.clone();
         let priority = self.priority(need);
         all.extend(self.standing.lower_excess(self.world, priority).filter(free));

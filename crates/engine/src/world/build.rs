@@ -35,7 +35,12 @@ pub(crate) fn build(input: &CycleInput) -> World<'_> {
                 .and_then(|stamp| stamp.for_cluster.as_ref())
                 .and_then(|cluster| names.number(cluster)),
             idle_since: tracked.idle_since,
-            drain: seen.drain.as_ref().map_or_else(DrainRow::default, |one| drain(one, &mut names)),
+            // Left over from an earlier drain, it says nothing.
+            drain: seen
+                .drain
+                .as_ref()
+                .filter(|_| seen.state == MachineState::Draining)
+                .map_or_else(DrainRow::default, |one| drain(one, &mut names)),
             held_back: input.held_back.get(&tracked.machine.id).copied(),
             source,
         });
