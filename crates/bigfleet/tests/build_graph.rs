@@ -140,6 +140,20 @@ fn no_crate_links_a_second_tls_stack() {
     }
 }
 
+/// Helpers of tests, which nothing that ships may link.
+const TEST_ONLY: &[&str] = &["bigfleet-testkit", "bigfleet-oracle"];
+
+#[test]
+fn nothing_that_ships_links_a_helper_of_tests() {
+    let ships = |member: &String| !TEST_ONLY.contains(&member.as_str());
+    for member in members().into_iter().filter(ships) {
+        let reached = reached(&member, Edges::Linked, &["--all-features"]);
+        for helper in TEST_ONLY {
+            assert!(!reached.contains(*helper), "{member} -> {helper}");
+        }
+    }
+}
+
 #[test]
 fn the_graph_is_really_read() {
     assert!(members().contains("bigfleet"));

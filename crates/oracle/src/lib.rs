@@ -4,7 +4,7 @@
 //!
 //! Nothing is cached and nothing is kept up to date: whatever a rule asks for is
 //! computed anew from the machines, the needs and who claims what. Each file
-//! follows one section; `QUESTIONS.md` in this crate
+//! follows one section; `docs/decisions/0009-readings-of-the-engine-chapter.md`
 //! lists where the text leaves a choice and which one was taken.
 
 mod acquire;
