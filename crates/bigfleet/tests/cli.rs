@@ -138,6 +138,10 @@ fn decide_names_what_is_wrong_and_where() {
             "{\"machines\": [{\"id\": \"a\", \"stamp\": {\"need\": \"web\"}}]}",
             "machines[0].stamp.need: no need is named \"web\" at line 1 column 45",
         ),
+        (
+            "{\"machines\": [{\"id\": \"a\", \"count\": 4294967295}]}",
+            "machines[0].count: 4294967295 machines are more than 5000000 at line 1 column 36",
+        ),
         ("{\"machine\": []}", "machine: unknown field `machine`"),
         ("{", ".: EOF while parsing an object at line 1 column 1"),
     ] {

@@ -22,6 +22,9 @@ use crate::{
     output::NeedIdx,
 };
 
+/// Machines of one entry: a slip of the finger must not fill the memory.
+const MAX_COUNT: u32 = 5_000_000;
+
 type Result<T> = std::result::Result<T, Refusal>;
 
 pub(super) fn convert(world: form::World) -> Result<CycleInput> {
@@ -234,6 +237,10 @@ fn machines(form: form::Machine, names: &Names) -> Result<Vec<Tracked>> {
     };
     let ids = match form.count {
         None => vec![form.id],
+        Some(count) if count > MAX_COUNT => {
+            let reason = format!("{count} machines are more than {MAX_COUNT}");
+            return Err(refuse("count".to_owned(), reason));
+        }
         Some(count) => (0..count).map(|number| format!("{}-{number}", form.id)).collect(),
     };
     let hosted = !matches!(state, MachineState::Speculative | MachineState::Creating);
