@@ -47,13 +47,10 @@ impl Spread {
     /// Whether one more machine of this class keeps the skew. A machine without
     /// the key is no candidate.
     pub(crate) fn admits(&self, class: usize) -> bool {
-        let min = self.min();
-        self.of_class[class]
-            .and_then(|domain| self.counts.get(&domain))
-            .is_some_and(|count| *count < min.saturating_add(self.max_skew))
+        self.admits_above(class, self.min())
     }
 
-    /// The same, but against a least count that stays as it is.
+    /// The same, against a least count that stays as it is.
     pub(crate) fn admits_above(&self, class: usize, min: u32) -> bool {
         self.of_class[class]
             .and_then(|domain| self.counts.get(&domain))
