@@ -160,7 +160,6 @@ impl Phase1<'_, '_> {
             members.iter().map(|number| self.world.needs[*number].key).collect();
         Prepared {
             constraint: Constraint::Folded,
-            turn: 0,
             cluster: group.cluster,
             profile: group.profile,
             identity: self.fold_key(group),
@@ -169,16 +168,9 @@ impl Phase1<'_, '_> {
             arrival: self.earliest(&members),
             aggregate: group.unit.scale(members.len() as u64),
             unit: group.unit.clone(),
-            parked: false,
             held: if group.held { self.hold_of(&members) } else { None },
             members,
-            domain: None,
-            satisfiable: false,
-            rule: 0,
-            covered: Totals::zero(),
-            credits: Vec::new(),
-            picks: Vec::new(),
-            spread_stopped: false,
+            ..Prepared::default()
         }
     }
 

@@ -9,7 +9,6 @@ mod prepared;
 mod share;
 mod spread;
 
-use bigfleet_model::Totals;
 use hashbrown::HashSet;
 
 use crate::world::{Key, World};
@@ -126,19 +125,12 @@ impl Phase1<'_, '_> {
             profile: row.profile,
             identity: Some(row.key),
             own: vec![row.key],
-            fold_group: String::new(),
             arrival: need.arrival,
             aggregate: need.aggregate.clone(),
             unit: need.min_unit.scale(1),
             parked: row.parked,
             held: row.held,
-            domain: None,
-            satisfiable: false,
-            rule: 0,
-            covered: Totals::zero(),
-            credits: Vec::new(),
-            picks: Vec::new(),
-            spread_stopped: false,
+            ..Prepared::default()
         }
     }
 

@@ -28,15 +28,17 @@ pub(crate) struct Pick {
 }
 
 /// How constrained a need is; the most constrained go first (§6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Constraint {
     Folded,
     Same,
     Spread,
+    #[default]
     Plain,
 }
 
 /// Working state of a need through the cycle.
+#[derive(Default)]
 pub(crate) struct Prepared {
     /// Needs as sent: one, or the members of a fold in their order.
     pub(crate) members: Vec<usize>,
