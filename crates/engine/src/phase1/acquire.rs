@@ -47,7 +47,7 @@ struct Ranked {
     share: f64,
     cost_per_share: f64,
     unasked_scarce: usize,
-    /// Order among owned machines, which cost nothing.
+    /// Order among owned machines, which cost nothing; equal for all others.
     fit: Fit,
     cost: f64,
     price: f64,
@@ -68,9 +68,7 @@ impl Ranked {
             .cmp(&other.kind)
             .then_with(|| self.cost_per_share.total_cmp(&other.cost_per_share))
             .then_with(|| self.unasked_scarce.cmp(&other.unasked_scarce))
-            .then_with(|| {
-                if self.cost_per_share == 0.0 { self.fit.cmp(&other.fit) } else { Ordering::Equal }
-            })
+            .then_with(|| self.fit.cmp(&other.fit))
             .then_with(|| self.cost.total_cmp(&other.cost))
             .then_with(|| self.price.total_cmp(&other.price))
             .then_with(|| self.machine.cmp(&other.machine))
