@@ -23,10 +23,11 @@ pub(crate) fn judge(
     for resolution in &inversions.resolutions {
         resolutions[resolution.need] = Some(resolution);
     }
+    let held_back = held_back(world);
     let mut ages = BTreeMap::new();
     let mut verdicts = Vec::with_capacity(prepared.len());
     for (need, resolution) in prepared.iter().zip(resolutions) {
-        let verdict = verdict(world, need, resolution);
+        let verdict = verdict(world, need, resolution, &held_back);
         if verdict.gang_age > 0 {
             let key = GangKey {
                 cluster: verdict.cluster.clone(),
@@ -40,7 +41,22 @@ pub(crate) fn judge(
     (verdicts, ages)
 }
 
-fn verdict(world: &World<'_>, need: &Prepared, resolution: Option<&Resolution>) -> Verdict {
+/// Machines that would be acquirable if they were not held back.
+fn held_back(world: &World<'_>) -> Vec<(HeldBack, usize)> {
+    let acquirable = world.machines.iter().filter(|row| match row.state {
+        MachineState::Idle | MachineState::Speculative => true,
+        MachineState::Creating => row.stamp.is_none(),
+        _ => false,
+    });
+    acquirable.filter_map(|row| Some((row.held_back?, row.class))).collect()
+}
+
+fn verdict(
+    world: &World<'_>,
+    need: &Prepared,
+    resolution: Option<&Resolution>,
+    held_back: &[(HeldBack, usize)],
+) -> Verdict {
     let key = key_of(world, need);
     let deficit = need.residual();
     let satisfied = deficit.is_zero();
@@ -94,7 +110,7 @@ fn verdict(world: &World<'_>, need: &Prepared, resolution: Option<&Resolution>) 
         gang_age: gang_age(world, need, satisfied, closed),
         outcome,
         reason,
-        detail: if satisfied { None } else { detail(world, need, closed) },
+        detail: if satisfied { None } else { detail(world, need, closed, held_back) },
         deficit,
     }
 }
@@ -115,7 +131,12 @@ fn gang_age(world: &World<'_>, need: &Prepared, satisfied: bool, closed: bool) -
     }
 }
 
-fn detail(world: &World<'_>, need: &Prepared, closed: bool) -> Option<Detail> {
+fn detail(
+    world: &World<'_>,
+    need: &Prepared,
+    closed: bool,
+    held_back: &[(HeldBack, usize)],
+) -> Option<Detail> {
     match need.held {
         Some(NoAcquire::NoSession) => return Some(Detail::NoSession),
         Some(NoAcquire::BootstrapRefused) => return Some(Detail::BootstrapRefused),
@@ -125,15 +146,14 @@ fn detail(world: &World<'_>, need: &Prepared, closed: bool) -> Option<Detail> {
         return Some(Detail::SpreadUnsatisfiable);
     }
     let residual = need.residual();
-    let would_serve = |why: HeldBack| {
-        world.machines.iter().any(|row| {
-            row.held_back == Some(why)
-                && is_acquirable(row.state, row.stamp.is_some())
-                && need.usable(world, row.class)
+    let would_serve = |wanted: HeldBack| {
+        held_back.iter().any(|&(why, class)| {
+            why == wanted
+                && need.usable(world, class)
                 // A machine without the key of a spread is no candidate.
                 && (need.constraint != Constraint::Spread
-                    || need.spread_domain(world, row.class).is_some())
-                && lowers(&residual, &need.contribution(world.capacity(row.class)))
+                    || need.spread_domain(world, class).is_some())
+                && lowers(&residual, &need.contribution(world.capacity(class)))
         })
     };
     if would_serve(HeldBack::ProviderFailing) {
@@ -144,13 +164,5 @@ fn detail(world: &World<'_>, need: &Prepared, closed: bool) -> Option<Detail> {
         Some(Detail::PreemptionUnderWay)
     } else {
         None
-    }
-}
-
-fn is_acquirable(state: MachineState, stamped: bool) -> bool {
-    match state {
-        MachineState::Idle | MachineState::Speculative => true,
-        MachineState::Creating => !stamped,
-        _ => false,
     }
 }

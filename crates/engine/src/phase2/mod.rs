@@ -2,6 +2,7 @@
 //! strictly lower priority. It moves nothing: a victim drains to Idle and a later
 //! Phase 1 acquires it.
 
+mod score;
 mod standing;
 mod target;
 

@@ -4,6 +4,7 @@ use bigfleet_model::{MachineState, Totals};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use super::score::victim_score;
 use crate::{
     phase1::{Constraint, Prepared, lowers},
     world::World,
@@ -129,20 +130,14 @@ impl Standing {
             .filter(|class| self.least[*class] < Some(priority) && need.usable(world, *class))
             .flat_map(|class| &self.configured[class])
             .filter(|at| self.worth[**at].priority < Some(priority))
-            .map(|&at| (self.score(world, priority, at), at))
+            .map(|&at| {
+                let (gap, worth) = (self.gap(priority, at), self.worth[at]);
+                let options = &world.input.phase2;
+                (victim_score(options, gap, worth.interruption, worth.reclamation), at)
+            })
             .collect();
         victims.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         victims.into_iter().map(|(_, at)| at).collect()
-    }
-
-    /// Higher is the better victim (§2).
-    fn score(&self, world: &World<'_>, priority: i32, machine: usize) -> f64 {
-        let options = &world.input.phase2;
-        let worth = self.worth[machine];
-        self.gap(priority, machine) as f64 * options.weight_priority
-            + options.weight_drain / options.estimated_drain_seconds.max(1.0)
-            + options.weight_interruption / worth.interruption.max(0.01)
-            + options.weight_reclamation / worth.reclamation.max(0.01)
     }
 }
 
