@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(billionths(1, 3), 333_333_333);
         assert_eq!(billionths(7, 3), 2_333_333_333);
         // Odd, so that half of it, rounded down, is a little less than half.
-        let huge = i128::MAX / 20 | 1;
+        let huge = (i128::MAX / 20) | 1;
         assert_eq!(billionths(huge / 2, huge), 499_999_999);
         assert_eq!(billionths(huge, huge), BILLION);
     }
