@@ -9,10 +9,7 @@ use bigfleet_engine::{
 use bigfleet_model::{ClusterId, MachineId, Need};
 
 use crate::{
-    counters::Counters,
-    demand::Demand,
-    provider::{Latency, Provider},
-    restamp::restamp,
+    counters::Counters, demand::Demand, latency::Latency, provider::Provider, restamp::restamp,
 };
 
 /// One decided cycle: its picture and its decision.

@@ -10,10 +10,13 @@
 mod closed_loop;
 mod counters;
 mod demand;
+mod latency;
 mod provider;
+mod random;
 mod restamp;
 
 pub use closed_loop::{Cycle, Simulation};
 pub use counters::Counters;
 pub use demand::Demand;
-pub use provider::{AfterCreate, Dwell, Latency, Provider};
+pub use latency::{AfterCreate, Dwell, Latency};
+pub use provider::Provider;

@@ -8,88 +8,12 @@ use std::{
 
 use bigfleet_engine::{Action, ActionKind, Drain, Time, Tracked};
 use bigfleet_model::{ClusterId, HostRef, MachineId, MachineState, Stamp};
-use bigfleet_oracle::worlds::SplitMix64;
 
-use crate::restamp::serves;
-
-/// A number of cycles, drawn evenly from a closed range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dwell {
-    /// At least.
-    pub least: u32,
-    /// At most.
-    pub most: u32,
-}
-
-impl Dwell {
-    /// Always the same.
-    pub const fn fixed(cycles: u32) -> Self {
-        Self { least: cycles, most: cycles }
-    }
-
-    /// From a range.
-    pub const fn between(least: u32, most: u32) -> Self {
-        Self { least, most }
-    }
-
-    fn draw(self, random: &mut SplitMix64) -> u32 {
-        let width = u64::from(self.most.saturating_sub(self.least)) + 1;
-        self.least + u32::try_from(random.below(width)).unwrap_or(0)
-    }
-}
-
-/// What happens to a bought machine once it exists. A shard does either (shard
-/// chapter §7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AfterCreate {
-    /// The worker saw it finish and goes on to configure it for the cluster it was
-    /// bought for: Provision means "create, then configure" (engine chapter §3).
-    Configure,
-    /// The provider answered early and finished later: the machine turns Idle
-    /// without a stamp, and a later cycle claims it.
-    Rest,
-}
-
-/// How long things take. A dwell of 0 is over before the next cycle looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Latency {
-    /// From decision to the first visible effect.
-    pub queue: Dwell,
-    /// In Creating.
-    pub create: Dwell,
-    /// In Configuring.
-    pub configure: Dwell,
-    /// In Draining.
-    pub drain: Dwell,
-    /// In Deleting.
-    pub delete: Dwell,
-    /// Between create and configure.
-    pub after_create: AfterCreate,
-}
-
-impl Latency {
-    /// The same for every step.
-    pub const fn all(dwell: Dwell) -> Self {
-        Self {
-            queue: dwell,
-            create: dwell,
-            configure: dwell,
-            drain: dwell,
-            delete: dwell,
-            after_create: AfterCreate::Configure,
-        }
-    }
-
-    const fn of(&self, state: MachineState) -> Dwell {
-        match state {
-            MachineState::Creating => self.create,
-            MachineState::Configuring => self.configure,
-            MachineState::Draining => self.drain,
-            MachineState::Deleting => self.delete,
-            _ => Dwell::fixed(0),
-        }
-    }
-}
+use crate::{
+    latency::{AfterCreate, Latency},
+    random::Random,
+    restamp::serves,
+};
 
 /// An action that nobody sees yet.
 #[derive(Clone, Debug)]
@@ -102,7 +26,7 @@ struct Queued {
 #[derive(Clone, Debug)]
 pub struct Provider {
     latency: Latency,
-    random: SplitMix64,
+    random: Random,
     machines: BTreeMap<MachineId, Tracked>,
     queue: Vec<Queued>,
     /// Cycles left in a transitional state.
@@ -120,7 +44,7 @@ impl Provider {
     pub fn new(seed: u64, latency: Latency, snapshot: Vec<Tracked>, pending: Vec<Action>) -> Self {
         let mut provider = Self {
             latency,
-            random: SplitMix64::new(seed),
+            random: Random::new(seed),
             machines: BTreeMap::new(),
             queue: Vec::new(),
             left: BTreeMap::new(),
@@ -270,7 +194,7 @@ impl Provider {
         })
     }
 
-    /// One cycle passes. Returns nothing: the next picture shows it.
+    /// One cycle passes. The next picture shows what became visible.
     pub(crate) fn advance(&mut self, now: Time) {
         for mut queued in std::mem::take(&mut self.queue) {
             if queued.left > 0 {

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests")]
 
 mod acceptance;
+mod churn;
 mod fixpoint;
 mod gangs;
 mod idempotence;
