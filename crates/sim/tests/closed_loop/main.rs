@@ -7,6 +7,7 @@ mod churn;
 mod fixpoint;
 mod gangs;
 mod idempotence;
+mod kernel;
 mod safety;
 mod stability;
 mod support;
