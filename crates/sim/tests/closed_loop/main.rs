@@ -8,6 +8,7 @@ mod fixpoint;
 mod gangs;
 mod idempotence;
 mod kernel;
+mod preemption;
 mod safety;
 mod stability;
 mod support;

@@ -70,6 +70,17 @@ pub(crate) fn machines(
 
 /// Wants so many machines of four cores; a group makes it a gang of one rack.
 pub(crate) fn need(cluster: &str, group: &str, number: u32, penalty: i32) -> Need {
+    need_at(1000, cluster, group, number, penalty)
+}
+
+/// The same at another priority.
+pub(crate) fn need_at(
+    priority: i32,
+    cluster: &str,
+    group: &str,
+    number: u32,
+    penalty: i32,
+) -> Need {
     let mut requirements = Vec::new();
     if !group.is_empty() {
         requirements.push(wire::NodeSelectorRequirement {
@@ -83,7 +94,7 @@ pub(crate) fn need(cluster: &str, group: &str, number: u32, penalty: i32) -> Nee
         requirements,
         aggregate_resources: cores(4 * number),
         min_unit: cores(4),
-        priority: 1000,
+        priority,
         interruption_penalty_bucket: penalty,
         group: group.to_owned(),
         ..wire::CapacityNeed::default()
