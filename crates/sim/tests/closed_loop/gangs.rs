@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use bigfleet_engine::{CycleOutput, NeedKey};
-use bigfleet_model::{MachineId, MachineState};
+use bigfleet_model::{CapacityType, MachineId, MachineState};
 use bigfleet_sim::{AfterCreate, Latency, Simulation};
 
-use crate::support::{Shape, latency, machines, need, start, untouched};
+use crate::support::{Shape, fixed, latency, machines, need, start, untouched};
 
 type Domain = BTreeMap<String, String>;
 
@@ -78,5 +78,28 @@ fn inv_39_an_unsatisfiable_gang_goes_quiet() {
         sim.run(140);
         assert_eq!(sim.provider.snapshot(), before, "seed {seed}");
         assert_eq!(sim.counters().actions(), actions, "seed {seed}");
+    }
+}
+
+/// The same where the idle hold (six cycles) is shorter than the way to a re-probe.
+/// A purchase that rests must turn Idle before its gang parks: from eight cycles of
+/// Create on the gang is parked by then, nobody claims the machine, it is released,
+/// and the next re-probe buys it again, for ever.
+#[test]
+fn inv_39_an_unsatisfiable_gang_keeps_what_it_bought() {
+    let holds = (0..8)
+        .map(|dwell| (dwell, AfterCreate::Rest))
+        .chain((0..16).map(|dwell| (dwell, AfterCreate::Configure)));
+    for (dwell, after_create) in holds {
+        let spot = Shape { kind: CapacityType::Spot, ..Shape::default() };
+        let fleet = machines("x", 3, MachineState::Speculative, &spot);
+        let latency = Latency { after_create, ..fixed(dwell, 1, 1) };
+        let mut sim = Simulation::new(1, latency, start(fleet, vec![need("a", "g", 5, 1)]));
+        sim.step = Duration::from_secs(10);
+        sim.run(300);
+        let counters = sim.counters();
+        let context = format!("{after_create:?} dwell {dwell}");
+        assert_eq!((counters.provisions, counters.deletes), (3, 0), "{context}");
+        assert_eq!(sim.provider.count(MachineState::Configured), 3, "{context}");
     }
 }
