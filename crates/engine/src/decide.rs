@@ -100,7 +100,7 @@ fn acquisitions(world: &World<'_>, at: usize, need: &Prepared, actions: &mut Vec
 pub(crate) fn key_of(world: &World<'_>, need: &Prepared) -> NeedKey {
     NeedKey {
         cluster: world.names.cluster(need.cluster).clone(),
-        fingerprint: world.profiles.row(need.profile).profile.fingerprint().clone(),
+        fingerprint: world.fingerprint(need.profile).clone(),
         group: Group::from(phase1::group(world, need)),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bigfleet_model::{Group, MachineState};
+use bigfleet_model::MachineState;
 
 use crate::{
     decide::key_of,
@@ -92,7 +92,7 @@ fn verdict(
     Verdict {
         cluster: key.cluster,
         fingerprint: key.fingerprint,
-        group: Group::from(key.group.as_str()),
+        group: key.group,
         aggregate: need.aggregate.clone(),
         min_unit: need.unit.clone(),
         folded: if need.is_fold() { need.members.len() as u32 } else { 0 },

@@ -22,15 +22,18 @@ pub(crate) enum Reach {
     All,
 }
 
+impl Reach {
+    /// Before every owner has chosen: a quiet need counts only on its own.
+    pub(crate) fn at_first(quiet: bool) -> Self {
+        if quiet { Self::Own } else { Self::Free }
+    }
+}
+
 impl Phase1<'_, '_> {
     /// Walks own machines, then free ones, each bound before bought, then in keep
     /// order, until the need is covered.
     pub(super) fn credit(&mut self, need: &mut Prepared, reach: Reach) {
-        if need.residual().is_zero() {
-            return;
-        }
-        // A gang without a domain credits nothing.
-        if need.constraint == Constraint::Same && need.domain.is_none() {
+        if need.is_homeless() || need.residual().is_zero() {
             return;
         }
         let (own, free) = self.creditable(need, reach);

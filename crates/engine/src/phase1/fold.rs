@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     input::NoAcquire,
-    world::{DomainId, Key, NeedRow},
+    world::{DomainId, Key},
 };
 
 /// Gangs of one tier that may become one need.
@@ -68,8 +68,7 @@ impl Phase1<'_, '_> {
     }
 
     fn fold_key(&self, group: &Group) -> Option<Key> {
-        let profile = &self.world.profiles.row(group.profile).profile;
-        self.world.names.known_key(profile.fingerprint(), &group.text)
+        self.world.names.known_key(self.world.fingerprint(group.profile), &group.text)
     }
 
     fn groups(&mut self, needs: &[usize]) -> Vec<Group> {
@@ -77,7 +76,7 @@ impl Phase1<'_, '_> {
         for &number in needs {
             let row = &self.world.needs[number];
             let (cluster, profile) = (row.cluster, row.profile);
-            let aggregate = &self.world.input.demand[row.source].aggregate;
+            let aggregate = &self.world.need(number).aggregate;
             let gang = self.world.profiles.row(profile).is_gang();
             if !gang || aggregate.is_zero() || self.is_served_across_machines(number) {
                 continue;
@@ -93,8 +92,7 @@ impl Phase1<'_, '_> {
                 members.retain(|number| !is_held(number));
             }
             members.sort_by_key(|number| (self.standing(*number), *number));
-            let source = self.world.needs[members[0]].source;
-            let unit = self.world.input.demand[source].aggregate.clone();
+            let unit = self.world.need(members[0]).aggregate.clone();
             Group { cluster, profile, text, unit, members, held }
         };
         groups.into_iter().map(group).collect()
@@ -102,21 +100,18 @@ impl Phase1<'_, '_> {
 
     /// The serving order of the folds.
     fn group_order(&self, a: &Group, b: &Group) -> std::cmp::Ordering {
-        let fingerprint =
-            |group: &Group| self.world.profiles.row(group.profile).profile.fingerprint().clone();
+        let world = &self.world;
         self.earliest(&a.members)
             .cmp(&self.earliest(&b.members))
             .then_with(|| a.cluster.cmp(&b.cluster))
-            .then_with(|| fingerprint(a).cmp(&fingerprint(b)))
+            .then_with(|| world.fingerprint(a.profile).cmp(world.fingerprint(b.profile)))
             .then_with(|| a.text.cmp(&b.text))
     }
 
     /// Earliest known arrival of several needs.
     fn earliest(&self, members: &[usize]) -> i64 {
-        let arrival = |number: &usize| {
-            let source = self.world.needs[*number].source;
-            Some(self.world.input.demand[source].arrival).filter(|arrival| *arrival != 0)
-        };
+        let arrival =
+            |number: &usize| Some(self.world.need(*number).arrival).filter(|arrival| *arrival != 0);
         members.iter().filter_map(arrival).min().unwrap_or(0)
     }
 
@@ -128,7 +123,7 @@ impl Phase1<'_, '_> {
                 return None;
             }
             let mut fold = self.prepare_fold(group);
-            self.credit(&mut fold, if group.held { Reach::Own } else { Reach::Free });
+            self.credit(&mut fold, Reach::at_first(group.held));
             let plan = if group.held { Default::default() } else { plan(self.world, &fold, used) };
             let mut covered = fold.covered.clone();
             for pick in &plan.picks {
@@ -183,7 +178,7 @@ impl Phase1<'_, '_> {
 
     /// `min_unit` does not cover the aggregate.
     fn is_spanning(&self, number: usize) -> bool {
-        let need = &self.world.input.demand[self.world.needs[number].source];
+        let need = self.world.need(number);
         !need.min_unit.covers(&need.aggregate)
     }
 
@@ -191,8 +186,8 @@ impl Phase1<'_, '_> {
         if !self.is_spanning(number) {
             return Standing::Single;
         }
-        let aggregate = &self.world.input.demand[self.world.needs[number].source].aggregate;
-        let own = self.own_classes(&self.world.needs[number]);
+        let aggregate = &self.world.need(number).aggregate;
+        let own = self.own_classes(number);
         if own.is_empty() {
             Standing::OwnsNothing
         } else if own.iter().any(|(class, _)| self.world.capacity(*class).covers(aggregate)) {
@@ -206,10 +201,10 @@ impl Phase1<'_, '_> {
     /// alone: folding would evict it.
     fn is_served_across_machines(&self, number: usize) -> bool {
         let row = &self.world.needs[number];
-        let aggregate = &self.world.input.demand[row.source].aggregate;
+        let aggregate = &self.world.need(number).aggregate;
         let profile = self.world.profiles.row(row.profile);
         let mut domains: BTreeMap<DomainId, (Totals, bool)> = BTreeMap::new();
-        for (class, count) in self.own_classes(row) {
+        for (class, count) in self.own_classes(number) {
             let Some(domain) = profile.same[class] else { continue };
             let (sum, alone) = domains.entry(domain).or_default();
             sum.add_assign(&self.world.capacity(class).scale(count as u64));
@@ -219,8 +214,9 @@ impl Phase1<'_, '_> {
     }
 
     /// Classes and numbers of the unclaimed machines that a gang owns and can use.
-    fn own_classes(&self, row: &NeedRow) -> Vec<(usize, usize)> {
-        let min_unit = &self.world.input.demand[row.source].min_unit;
+    fn own_classes(&self, number: usize) -> Vec<(usize, usize)> {
+        let row = &self.world.needs[number];
+        let min_unit = &self.world.need(number).min_unit;
         let profile = self.world.profiles.row(row.profile);
         let own = |number: &&usize| {
             let run = &self.world.runs[**number];

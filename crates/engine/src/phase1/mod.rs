@@ -47,7 +47,7 @@ impl Phase1<'_, '_> {
         self.owners.clear();
         for &number in &needs {
             let row = &self.world.needs[number];
-            if !self.world.input.demand[row.source].aggregate.is_zero() {
+            if !self.world.need(number).aggregate.is_zero() {
                 self.owners.insert((row.cluster, row.key));
             }
         }
@@ -71,9 +71,9 @@ impl Phase1<'_, '_> {
 
         for at in gangs {
             let need = &mut tier[at];
-            let reach = if need.is_quiet() { Reach::Own } else { Reach::Free };
+            let reach = Reach::at_first(need.is_quiet());
             self.choose_domain(need, reach, &used);
-            if need.domain.is_none() {
+            if need.is_homeless() {
                 continue;
             }
             self.credit(need, reach);
@@ -84,12 +84,11 @@ impl Phase1<'_, '_> {
         // B: spread and plain needs credit, then everybody takes what is left.
         for at in others {
             let need = &mut tier[at];
-            let reach = if need.is_quiet() { Reach::Own } else { Reach::Free };
-            self.credit(need, reach);
+            self.credit(need, Reach::at_first(need.is_quiet()));
         }
         for &at in &active {
             let need = &mut tier[at];
-            if need.constraint == Constraint::Same && need.domain.is_none() {
+            if need.is_homeless() {
                 self.choose_domain(need, Reach::All, &used);
             }
             self.credit(need, Reach::All);
@@ -97,8 +96,7 @@ impl Phase1<'_, '_> {
         // C: everybody acquires.
         for at in active {
             let need = &mut tier[at];
-            let homeless = need.constraint == Constraint::Same && need.domain.is_none();
-            if !homeless && !need.residual().is_zero() {
+            if !need.is_homeless() && !need.residual().is_zero() {
                 self.acquire(need);
             }
         }
@@ -108,7 +106,7 @@ impl Phase1<'_, '_> {
     /// A need as its cluster sent it.
     fn prepare(&self, number: usize) -> Prepared {
         let row = &self.world.needs[number];
-        let need = &self.world.input.demand[row.source];
+        let need = self.world.need(number);
         let profile = self.world.profiles.row(row.profile);
         let constraint = if profile.is_gang() {
             Constraint::Same
@@ -128,7 +126,7 @@ impl Phase1<'_, '_> {
             arrival: need.arrival,
             aggregate: need.aggregate.clone(),
             unit: need.min_unit.scale(1),
-            parked: row.parked,
+            parked: row.is_parked(),
             held: row.held,
             ..Prepared::default()
         }
@@ -136,13 +134,12 @@ impl Phase1<'_, '_> {
 
     /// The total order, inside one tier.
     fn serving_order(&self, a: &Prepared, b: &Prepared) -> std::cmp::Ordering {
-        let fingerprint =
-            |need: &Prepared| self.world.profiles.row(need.profile).profile.fingerprint().clone();
+        let world = &self.world;
         a.arrival
             .cmp(&b.arrival)
             .then_with(|| a.cluster.cmp(&b.cluster))
-            .then_with(|| fingerprint(a).cmp(&fingerprint(b)))
-            .then_with(|| group(self.world, a).cmp(group(self.world, b)))
+            .then_with(|| world.fingerprint(a.profile).cmp(world.fingerprint(b.profile)))
+            .then_with(|| group(world, a).cmp(group(world, b)))
             .then_with(|| a.aggregate.cmp_by_name(&b.aggregate))
     }
 
@@ -153,7 +150,7 @@ impl Phase1<'_, '_> {
             if need.held.is_none() || need.parked || need.residual().is_zero() {
                 continue;
             }
-            if need.constraint == Constraint::Same && need.domain.is_none() {
+            if need.is_homeless() {
                 self.choose_domain(need, Reach::All, &Used::new());
             }
             self.credit(need, Reach::All);
@@ -163,9 +160,5 @@ impl Phase1<'_, '_> {
 
 /// Text of a need's group.
 pub(crate) fn group<'n>(world: &'n World<'_>, need: &'n Prepared) -> &'n str {
-    if need.is_fold() {
-        &need.fold_group
-    } else {
-        &world.input.demand[world.needs[need.members[0]].source].group
-    }
+    if need.is_fold() { &need.fold_group } else { &world.need(need.members[0]).group }
 }

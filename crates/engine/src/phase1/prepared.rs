@@ -79,6 +79,11 @@ impl Prepared {
         self.parked || self.held.is_some()
     }
 
+    /// A gang that found no domain: it has nowhere to look for machines.
+    pub(crate) fn is_homeless(&self) -> bool {
+        self.constraint == Constraint::Same && self.domain.is_none()
+    }
+
     pub(crate) fn is_fold(&self) -> bool {
         self.constraint == Constraint::Folded
     }

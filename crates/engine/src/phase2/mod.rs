@@ -119,10 +119,7 @@ impl Phase2<'_, '_, '_> {
         if self.prepared[at].is_quiet() {
             return short(&self.prepared[at]);
         }
-        if self.prepared[at].constraint == Constraint::Same
-            && self.prepared[at].domain.is_none()
-            && !self.clear_domain(at, reserved)
-        {
+        if self.prepared[at].is_homeless() && !self.clear_domain(at, reserved) {
             return short(&self.prepared[at]);
         }
         let need = &self.prepared[at];

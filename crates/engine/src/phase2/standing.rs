@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 
 use super::score::victim_score;
 use crate::{
-    phase1::{Constraint, Prepared, lowers},
+    phase1::{Prepared, lowers},
     world::World,
 };
 
@@ -157,8 +157,7 @@ fn awaited(world: &World<'_>, prepared: &[Prepared], excess: &[usize]) -> Vec<bo
     let mut waiting: Vec<Vec<(usize, Totals)>> = vec![Vec::new(); world.names.clusters()];
     for (at, need) in prepared.iter().enumerate() {
         let residual = ready_residual(world, need);
-        let homeless = need.constraint == Constraint::Same && need.domain.is_none();
-        if !homeless && !residual.is_zero() {
+        if !need.is_homeless() && !residual.is_zero() {
             waiting[need.cluster].push((at, residual));
         }
     }

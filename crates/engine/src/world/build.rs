@@ -7,7 +7,6 @@ use bigfleet_model::{MachineState, Need};
 use super::{
     DrainRow, Key, MachineRow, NeedRow, Profiles, Run, RunKind, World,
     class::Classes,
-    is_parked,
     names::Names,
     overlay::{Overlay, Seen, SeenDrain},
 };
@@ -83,7 +82,7 @@ fn drain<'a>(drain: &SeenDrain<'a>, names: &mut Names<'a>) -> DrainRow {
 }
 
 /// The total order (§5).
-pub(crate) fn serving_order(a: &Need, b: &Need) -> Ordering {
+fn serving_order(a: &Need, b: &Need) -> Ordering {
     precedence(b)
         .cmp(&precedence(a))
         .then_with(|| a.arrival.cmp(&b.arrival))
@@ -130,7 +129,6 @@ fn needs<'a>(
             key: names.key(need.profile.fingerprint(), &need.group),
             tier,
             age,
-            parked: is_parked(age),
             held: input.no_acquire.get(&NeedKey::of(need)).copied(),
         });
     }

@@ -10,7 +10,7 @@ mod overlay;
 mod profile;
 mod run;
 
-use bigfleet_model::{MachineState, Stamp, Totals};
+use bigfleet_model::{Fingerprint, MachineState, Need, Stamp, Totals};
 
 pub(crate) use build::build;
 pub(crate) use class::ClassRow;
@@ -57,7 +57,6 @@ pub(crate) struct NeedRow {
     pub(crate) key: Key,
     pub(crate) tier: usize,
     pub(crate) age: u32,
-    pub(crate) parked: bool,
     pub(crate) held: Option<NoAcquire>,
 }
 
@@ -81,14 +80,27 @@ pub(crate) struct World<'a> {
     pub(crate) ready: Vec<bool>,
 }
 
-/// Tells parked from age (§4.1).
-pub(crate) fn is_parked(age: u32) -> bool {
-    const PARK_AFTER: u32 = 8;
-    const PROBE_EVERY: u32 = 32;
-    age >= PARK_AFTER && !age.is_multiple_of(PROBE_EVERY)
+impl NeedRow {
+    /// Gone quiet after too many hopeless cycles, but for a probe now and then
+    /// (§4.1).
+    pub(crate) fn is_parked(&self) -> bool {
+        const PARK_AFTER: u32 = 8;
+        const PROBE_EVERY: u32 = 32;
+        self.age >= PARK_AFTER && !self.age.is_multiple_of(PROBE_EVERY)
+    }
 }
 
-impl World<'_> {
+impl<'a> World<'a> {
+    /// A need as its cluster sent it.
+    pub(crate) fn need(&self, number: usize) -> &'a Need {
+        &self.input.demand[self.needs[number].source]
+    }
+
+    /// Canonical text of a profile.
+    pub(crate) fn fingerprint(&self, profile: usize) -> &Fingerprint {
+        self.profiles.row(profile).profile.fingerprint()
+    }
+
     /// What a class can hold.
     pub(crate) fn capacity(&self, class: usize) -> &Totals {
         &self.classes[class].capacity

@@ -45,7 +45,7 @@ impl ProfileRow {
     }
 
     pub(crate) fn is_gang(&self) -> bool {
-        !self.same.is_empty() || self.profile.same().next().is_some()
+        self.profile.same().next().is_some()
     }
 
     pub(crate) fn has_spread(&self) -> bool {
