@@ -7,6 +7,10 @@ pub(crate) enum Error {
     UnknownScenario { name: String },
     #[error("worse than the baseline: {0}")]
     Worse(String),
+    #[error("scenario {name} in a process of its own: {reason}")]
+    Apart { name: &'static str, reason: String },
+    #[error("below the bar: {0}; the table says by how much")]
+    BelowBar(String),
     #[error("cannot write {path}: {source}")]
     WriteFile { path: PathBuf, source: io::Error },
     #[error(

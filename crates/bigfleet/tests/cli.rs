@@ -60,6 +60,17 @@ fn a_bench_is_a_baseline_for_the_next() {
 }
 
 #[test]
+fn several_scenarios_run_in_processes_of_their_own_and_are_told_together() {
+    let output = bigfleet(&["bench", "gate-need", "gate-need", "--cycles", "1", "--json", "-"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let scenarios = report["scenarios"].as_array().unwrap();
+    assert_eq!(scenarios.len(), 2);
+    assert!(scenarios.iter().all(|one| one["name"] == "gate-need" && one["cycles"] == 1));
+    assert!(scenarios.iter().all(|one| one["peak_rss_bytes"].is_u64()), "{report}");
+}
+
+#[test]
 fn a_bench_that_got_worse_fails() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("baseline.json");

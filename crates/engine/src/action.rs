@@ -106,3 +106,25 @@ impl ActionKind {
         }
     }
 }
+
+/// Actions of one cycle by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ActionCounts {
+    /// Idle machines bound.
+    pub bootstrap: usize,
+    /// Machines bought.
+    pub provision: usize,
+    /// Machines taken for somebody more important.
+    pub preempt: usize,
+    /// Machines that nobody needs.
+    pub reclaim: usize,
+    /// Machines given back to their provider.
+    pub delete: usize,
+}
+
+impl ActionCounts {
+    /// All of them.
+    pub const fn sum(&self) -> usize {
+        self.bootstrap + self.provision + self.preempt + self.reclaim + self.delete
+    }
+}

@@ -7,6 +7,8 @@
 
 pub mod action;
 mod decide;
+mod engine;
+mod handle;
 pub mod input;
 #[cfg(feature = "json")]
 pub mod json;
@@ -14,11 +16,14 @@ pub mod output;
 mod phase1;
 mod phase2;
 mod phase3;
+mod report;
+mod restamp;
 mod verdict;
 mod world;
 
-pub use action::{Action, ActionKind};
+pub use action::{Action, ActionCounts, ActionKind};
 pub use decide::decide;
+pub use engine::{Engine, Phase};
 pub use input::{
     CycleInput, Drain, GangKey, HeldBack, NeedKey, NoAcquire, Phase2Options, ReleasePolicy, Time,
     Tracked,

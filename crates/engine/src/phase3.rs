@@ -2,38 +2,54 @@
 
 use std::time::Duration;
 
-use bigfleet_model::{CapacityType, MachineState};
+use bigfleet_model::CapacityType;
 
 use crate::{
-    phase2::{Inversions, Standing},
+    handle::{ClusterIx, MachineIx, RunIx},
+    input::{ReleasePolicy, Time},
+    phase2::{Inversions, Standing, excess_of, release_order},
     world::World,
 };
 
 /// Machines to reclaim, by cluster and inside it in release order: the dearest
 /// first, so that a capped cycle frees the most money.
 pub(crate) fn reclaim(
-    world: &World<'_>,
-    standing: &Standing,
+    world: &World,
+    standing: &mut Standing,
     inversions: &Inversions,
-) -> Vec<usize> {
-    let mut is_victim = vec![false; world.machines.len()];
-    for victim in &inversions.victims {
-        is_victim[victim.machine] = true;
+    reclaimed: &mut Vec<MachineIx>,
+) {
+    let ready = |(_, cluster): &(ClusterIx, &crate::world::ClusterRow)| {
+        cluster.ready && !cluster.open.is_empty()
+    };
+    let mut clusters: Vec<ClusterIx> =
+        world.names.clusters.iter().filter(ready).map(|(number, _)| number).collect();
+    clusters.sort_unstable_by_key(|cluster| world.names.clusters[*cluster].rank);
+    let mut runs: Vec<RunIx> = Vec::new();
+    for cluster in clusters {
+        runs.clear();
+        let open = &world.names.clusters[cluster].open;
+        runs.extend(open.iter().filter(|run| {
+            !standing.is_awaited(world, cluster, world.runs[**run].class)
+        }));
+        let start = reclaimed.len();
+        for run in &runs {
+            let unwanted = excess_of(world, *run).rev();
+            reclaimed.extend(unwanted.filter(|machine| !inversions.is_victim(*machine)));
+        }
+        if runs.len() > 1 {
+            reclaimed[start..].sort_unstable_by(|a, b| release_order(world, *a, *b));
+        }
     }
-    let mut reclaimed: Vec<usize> = standing
-        .excess
-        .iter()
-        .copied()
-        .filter(|&at| !is_victim[at] && !standing.awaited[at])
-        .collect();
-    // Stable: inside a cluster the release order stays.
-    reclaimed.sort_by_key(|at| world.machines[*at].cluster);
-    reclaimed
 }
 
-/// Idle machines that nobody claimed for as long as their kind is held.
-pub(crate) fn release(world: &World<'_>, standing: &Standing) -> Vec<usize> {
-    let policy = &world.input.release;
+/// Idle machines that nobody claimed for as long as their kind is held, by id.
+pub(crate) fn release(
+    world: &World,
+    policy: &ReleasePolicy,
+    now: Time,
+    released: &mut Vec<MachineIx>,
+) {
     let hold = |capacity_type: CapacityType| match capacity_type {
         CapacityType::OnDemand => policy.on_demand,
         CapacityType::Spot => policy.spot,
@@ -41,13 +57,17 @@ pub(crate) fn release(world: &World<'_>, standing: &Standing) -> Vec<usize> {
             Duration::ZERO
         }
     };
-    let is_due = |&at: &usize| {
-        let row = &world.machines[at];
-        let hold = hold(world.classes[row.class].capacity_type);
-        row.state == MachineState::Idle
-            && standing.claimed_by[at].is_none()
-            && !hold.is_zero()
-            && row.idle_since.is_some_and(|since| world.input.now.since(since) >= hold)
-    };
-    (0..world.machines.len()).filter(is_due).collect()
+    let shortest = [policy.on_demand, policy.spot].into_iter().filter(|hold| !hold.is_zero()).min();
+    let Some(shortest) = shortest else { return };
+    for &(since, machine) in &world.idle {
+        if now.since(since) < shortest {
+            break;
+        }
+        let row = &world.machines.rows[machine];
+        let hold = hold(world.classes[row.class].capacity_type());
+        if row.claimant.is_none() && !hold.is_zero() && now.since(since) >= hold {
+            released.push(machine);
+        }
+    }
+    released.sort_unstable_by_key(|machine| world.machines.rows[*machine].label);
 }

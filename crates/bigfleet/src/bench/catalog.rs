@@ -1,19 +1,8 @@
-//! Catalog R of engine chapter §16, and how machines and needs are made from it.
+//! Catalog R of engine chapter §16.
 
-use std::{collections::BTreeMap, sync::Arc};
+use bigfleet_model::ClusterId;
 
-use bigfleet_engine::Tracked;
-use bigfleet_model::{
-    CapacityType, ClusterId, Group, Machine, MachineState, Need, Operator, PenaltyBucket, Profile,
-    Requirement, Stamp, gate::inventory, machine::INSTANCE_TYPE_LABEL,
-};
-use bigfleet_wire::v1alpha1 as wire;
-
-/// Label that our fakes and benchmarks call a rack.
-pub(super) const RACK: &str = "topology.bigfleet/rack";
-
-/// Resource name and quantity.
-pub(super) type Size = &'static [(&'static str, &'static str)];
+use super::make::{MachineSpec, NeedSpec, Size};
 
 /// One kind of workload with the machines it runs on.
 pub(super) struct Archetype {
@@ -116,160 +105,34 @@ pub(super) fn at<T: Copy>(list: &[T], i: usize) -> T {
     list[i % list.len()]
 }
 
-/// What the builders vary of a machine.
-pub(super) struct MachineSpec<'a> {
-    pub(super) id: String,
-    pub(super) state: MachineState,
-    pub(super) cluster: Option<&'a str>,
-    pub(super) instance_type: &'a str,
-    pub(super) zone: &'a str,
-    pub(super) capacity_type: CapacityType,
-    pub(super) price: f64,
-    pub(super) size: &'a [(&'a str, &'a str)],
-    pub(super) rack: Option<String>,
-    pub(super) stamp: Option<Arc<Stamp>>,
-}
-
-/// Makes machines, letting those of one class share it.
-#[derive(Default)]
-pub(super) struct Fleet {
-    pub(super) machines: Vec<Tracked>,
-    classes: BTreeMap<String, Machine>,
-}
-
-impl Fleet {
-    pub(super) fn add(&mut self, spec: MachineSpec<'_>) {
-        let class_key = format!(
-            "{} {} {:?} {} {:?} {:?}",
-            spec.instance_type, spec.zone, spec.capacity_type, spec.price, spec.size, spec.rack
-        );
-        let sample = self.classes.entry(class_key).or_insert_with(|| sample(&spec));
-        let mut machine = sample.clone();
-        let hosted = !matches!(spec.state, MachineState::Speculative | MachineState::Creating);
-        machine.host = hosted.then(|| bigfleet_model::HostRef {
-            provider: "bench".to_owned(),
-            reference: spec.id.clone(),
-        });
-        machine.id = spec.id.into();
-        machine.state = spec.state;
-        machine.cluster = spec.cluster.map(ClusterId::from);
-        machine.stamp = spec.stamp;
-        self.machines.push(Tracked { machine, idle_since: None, drain: None });
-    }
-
-    /// Machine `i` of an archetype.
-    pub(super) fn add_catalog(
-        &mut self,
-        archetype: &Archetype,
-        i: usize,
-        spec: impl FnOnce(MachineSpec<'static>) -> MachineSpec<'static>,
-    ) {
-        self.add(spec(MachineSpec {
-            id: String::new(),
-            state: MachineState::Idle,
-            cluster: None,
-            instance_type: at(archetype.types, i),
-            zone: at(archetype.zones, i),
-            capacity_type: CapacityType::BareMetal,
-            price: 0.0,
-            size: at(archetype.sizes, i),
-            rack: Some(format!("rack-{}-{}", archetype.name, i % 8)),
-            stamp: None,
-        }));
+/// Machine `i` of an archetype, idle.
+pub(super) fn catalog_machine(archetype: &Archetype, i: usize, id: String) -> MachineSpec<'static> {
+    MachineSpec {
+        id,
+        instance_type: at(archetype.types, i),
+        zone: at(archetype.zones, i),
+        size: at(archetype.sizes, i),
+        rack: Some(format!("rack-{}-{}", archetype.name, i % 8)),
+        ..MachineSpec::default()
     }
 }
 
-/// A machine of the class, through the gate like any other.
-fn sample(spec: &MachineSpec<'_>) -> Machine {
-    let text = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    let message = wire::Machine {
-        id: "sample".to_owned(),
-        state: MachineState::Speculative.to_wire(),
-        instance_type: spec.instance_type.to_owned(),
-        zone: spec.zone.to_owned(),
-        capacity_type: spec.capacity_type.to_wire(),
-        price_per_hour: spec.price,
-        resources: Some(wire::Resources { resources: spec.size.iter().map(text).collect() }),
-        labels: spec.rack.iter().map(|rack| (RACK.to_owned(), rack.clone())).collect(),
-        ..Default::default()
-    };
-    match inventory::machine(message) {
-        Ok(accepted) => accepted.machine,
-        Err(rejected) => panic!("a builder made a bad machine: {rejected}"),
-    }
-}
-
-/// What the builders vary of a need.
-pub(super) struct NeedSpec<'a> {
-    pub(super) cluster: &'a ClusterId,
-    pub(super) types: &'a [&'a str],
-    pub(super) priority: i32,
-    pub(super) penalties: (f64, f64),
-    pub(super) unit: &'a [(&'a str, &'a str)],
-    /// The aggregate is so many units.
-    pub(super) units: u64,
-    pub(super) same_rack: bool,
-    pub(super) group: String,
-    pub(super) arrival: i64,
-}
-
-pub(super) fn need(spec: NeedSpec<'_>) -> Need {
-    let requirement = |key: &str, operator, values: &[&str]| Requirement {
-        key: key.to_owned(),
-        operator,
-        values: values.iter().map(|value| (*value).to_owned()).collect(),
-    };
-    let mut requirements = vec![requirement(INSTANCE_TYPE_LABEL, Operator::In, spec.types)];
-    if spec.same_rack {
-        requirements.push(requirement(RACK, Operator::Same, &[]));
-    }
-    let profile = Profile::new(
-        requirements,
-        vec![],
-        spec.priority,
-        PenaltyBucket::from_dollars(spec.penalties.0),
-        PenaltyBucket::from_dollars(spec.penalties.1),
-    );
-    let class = sample(&MachineSpec {
-        id: String::new(),
-        state: MachineState::Speculative,
-        cluster: None,
-        instance_type: "",
-        zone: "",
-        capacity_type: CapacityType::Unspecified,
-        price: 0.0,
-        size: spec.unit,
-        rack: None,
-        stamp: None,
-    })
-    .class;
-    let unit = class.capacity().clone();
-    Need {
-        cluster: spec.cluster.clone(),
-        profile: Arc::new(profile),
-        group: Group::from(spec.group),
-        aggregate: unit.scale(spec.units),
-        min_unit: unit,
-        arrival: spec.arrival,
-    }
-}
-
-/// Need `i` of an archetype.
-pub(super) fn catalog_need(
+/// Need `i` of an archetype. With a group of its own it merges with no other:
+/// the scenarios count needs as they are made.
+pub(super) fn catalog_need<'a>(
     archetype: &Archetype,
-    cluster: &ClusterId,
+    cluster: &'a ClusterId,
     i: usize,
-    units: u64,
-) -> Need {
-    need(NeedSpec {
+) -> NeedSpec<'a> {
+    NeedSpec {
         cluster,
-        types: &[at(archetype.types, i)],
+        types: std::slice::from_ref(&archetype.types[i % archetype.types.len()]),
         priority: at(archetype.priorities, i),
         penalties: (8192.0, 8192.0),
         unit: at(archetype.sizes, i),
-        units,
+        units: 1,
         same_rack: archetype.same_rack,
-        group: String::new(),
+        group: format!("need-{i}"),
         arrival: i as i64 + 1,
-    })
+    }
 }

@@ -6,7 +6,7 @@ use bigfleet_model::{
 };
 use bigfleet_wire::v1alpha1 as wire;
 
-use super::measure::{Measurement, Subject, measure};
+use super::measure::{Measurement, Run, measure};
 use crate::error::Error;
 
 const TYPES: [&str; 5] =
@@ -73,7 +73,7 @@ fn scan_needs(needs: &[wire::CapacityNeed]) -> i64 {
     needs.iter().map(touch).sum()
 }
 
-pub(super) fn needs(name: &'static str, cycles: u32) -> Result<Vec<Measurement>, Error> {
+pub(super) fn needs(run: &Run) -> Result<Vec<Measurement>, Error> {
     const NEEDS: usize = 1_000;
     let cluster = ClusterId::from("bench");
     let messages: Vec<_> = (0..NEEDS).map(need_message).collect();
@@ -83,10 +83,10 @@ pub(super) fn needs(name: &'static str, cycles: u32) -> Result<Vec<Measurement>,
             .map(|message| demand::need(&cluster, 1, message))
             .collect::<Result<Vec<_>, Refusal>>()
     };
-    accepted(name, gate(messages.clone()))?;
-    let subject = Subject { name, variant: "gate", machines: 0, needs: NEEDS };
+    accepted(run.name, gate(messages.clone()))?;
+    let subject = run.subject("gate", 0, NEEDS);
     let scan = |needs: &Vec<wire::CapacityNeed>| scan_needs(needs);
-    Ok(vec![measure(&subject, cycles, || messages.clone(), scan, gate)])
+    Ok(vec![measure(run, &subject, || messages.clone(), scan, gate)])
 }
 
 /// How the needs of a roll-up are ordered.
@@ -98,31 +98,28 @@ enum Order {
     Any,
 }
 
-pub(super) fn ordered_roll_up(name: &'static str, cycles: u32) -> Result<Vec<Measurement>, Error> {
-    roll_up(name, Order::Identity, cycles)
+pub(super) fn ordered_roll_up(run: &Run) -> Result<Vec<Measurement>, Error> {
+    roll_up(run, Order::Identity)
 }
 
-pub(super) fn unordered_roll_up(
-    name: &'static str,
-    cycles: u32,
-) -> Result<Vec<Measurement>, Error> {
-    roll_up(name, Order::Any, cycles)
+pub(super) fn unordered_roll_up(run: &Run) -> Result<Vec<Measurement>, Error> {
+    roll_up(run, Order::Any)
 }
 
-fn roll_up(name: &'static str, order: Order, cycles: u32) -> Result<Vec<Measurement>, Error> {
+fn roll_up(run: &Run, order: Order) -> Result<Vec<Measurement>, Error> {
     const NEEDS: usize = 25_000;
     let cluster = ClusterId::from("bench");
     let gate = |message| demand::roll_up(&cluster, message);
     let mut message = roll_up_message(NEEDS);
-    let rolled_up = accepted(name, gate(message.clone()))?;
+    let rolled_up = accepted(run.name, gate(message.clone()))?;
     // A builder that made equal needs would measure fewer than it says.
     assert_eq!(rolled_up.needs.len(), NEEDS, "the builder makes distinct needs");
     if matches!(order, Order::Identity) {
         message.needs = rolled_up.needs.iter().map(Into::into).collect();
     }
-    let subject = Subject { name, variant: "gate", machines: 0, needs: NEEDS };
+    let subject = run.subject("gate", 0, NEEDS);
     let scan = |message: &wire::ClusterCapacityNeeds| scan_needs(&message.needs);
-    Ok(vec![measure(&subject, cycles, || message.clone(), scan, gate)])
+    Ok(vec![measure(run, &subject, || message.clone(), scan, gate)])
 }
 
 fn machine_message(i: usize) -> wire::Machine {
@@ -144,7 +141,7 @@ fn machine_message(i: usize) -> wire::Machine {
     }
 }
 
-pub(super) fn machines(name: &'static str, cycles: u32) -> Result<Vec<Measurement>, Error> {
+pub(super) fn machines(run: &Run) -> Result<Vec<Measurement>, Error> {
     const MACHINES: usize = 100_000;
     let messages: Vec<_> = (0..MACHINES).map(machine_message).collect();
     let gate = |messages: Vec<wire::Machine>| {
@@ -153,12 +150,12 @@ pub(super) fn machines(name: &'static str, cycles: u32) -> Result<Vec<Measuremen
             .map(|message| inventory::machine(message).map_err(|rejected| rejected.refusal))
             .collect::<Result<Vec<_>, Refusal>>()
     };
-    accepted(name, gate(messages.clone()))?;
+    accepted(run.name, gate(messages.clone()))?;
     let scan = |machines: &Vec<wire::Machine>| {
         machines.iter().map(|m| m.price_per_hour + m.id.len() as f64).sum::<f64>()
     };
-    let subject = Subject { name, variant: "gate", machines: MACHINES, needs: 0 };
-    Ok(vec![measure(&subject, cycles, || messages.clone(), scan, gate)])
+    let subject = run.subject("gate", MACHINES, 0);
+    Ok(vec![measure(run, &subject, || messages.clone(), scan, gate)])
 }
 
 fn accepted<T>(scenario: &'static str, result: Result<T, Refusal>) -> Result<T, Error> {

@@ -2,11 +2,26 @@
 //! a plain scan of the same records in the same run, because machines are noisy
 //! and a ratio is less so (experience chapter §7.1).
 
+mod apart;
+mod assignment;
 mod baseline;
+mod bound;
 mod catalog;
-mod engine;
+mod colocated;
+mod counter;
+mod cycles;
+mod driver;
+mod field;
+mod fleet;
+mod gangs;
 mod gate;
+mod make;
 mod measure;
+mod memory;
+mod progress;
+mod provider;
+mod quality;
+mod random;
 mod report;
 mod scenario;
 
@@ -17,7 +32,8 @@ use std::{
 };
 
 use crate::error::Error;
-use scenario::SCENARIOS;
+use measure::Run;
+use scenario::{Measure, SCENARIOS, Scenario};
 
 /// Arguments of `bigfleet bench`.
 #[derive(clap::Args)]
@@ -28,7 +44,11 @@ pub(crate) struct Args {
     /// Timed cycles of each scenario, after one untimed cycle to warm up.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     cycles: u32,
-    /// Write the measurements as JSON, which `--baseline` reads.
+    /// Threads of the engine; a part that is sequential says so by measuring 1.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    threads: u32,
+    /// Write the measurements as JSON, which `--baseline` reads; `-` writes them
+    /// to standard output instead of the table.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Compare with an earlier run; fails where something got 10 % worse.
@@ -42,18 +62,39 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     }
     let chosen = scenario::choose(&args.what)?;
     let baseline = args.baseline.as_deref().map(baseline::read).transpose()?;
+    let alone = chosen.len() == 1;
     let mut measured = Vec::new();
+    let mut grades = Vec::new();
     for scenario in chosen {
-        eprintln!("measuring {} ({} cycles) ...", scenario.name, args.cycles);
-        measured.extend((scenario.measure)(scenario.name, args.cycles)?);
-    }
-    if let Some(path) = &args.json {
-        fs::write(path, report::json(&measured))
-            .map_err(|source| Error::WriteFile { path: path.clone(), source })?;
+        match scenario.measure {
+            Measure::Timed(measure) if alone => measured.extend(measure(&args.run(scenario))?),
+            Measure::Timed(_) => measured.extend(apart::measure(scenario.name, args)?),
+            Measure::Graded(grade) => grades.extend(grade(&args.run(scenario))),
+        }
     }
     let baseline = baseline.unwrap_or_default();
-    print(&report::table(&measured, &baseline))?;
-    baseline::check(&measured, &baseline)
+    match &args.json {
+        Some(path) if path.as_os_str() == "-" => print(&report::json(&measured))?,
+        path => {
+            if let Some(path) = path {
+                fs::write(path, report::json(&measured))
+                    .map_err(|source| Error::WriteFile { path: path.clone(), source })?;
+            }
+            print(&report::table(&measured, &baseline))?;
+            print(&report::growth(&measured))?;
+            print(&report::grades(&grades))?;
+        }
+    }
+    baseline::check(&measured, &baseline)?;
+    let failed = grades.iter().filter(|grade| !grade.holds).map(|grade| grade.what);
+    let failed: Vec<_> = failed.collect();
+    if failed.is_empty() { Ok(()) } else { Err(Error::BelowBar(failed.join("; "))) }
+}
+
+impl Args {
+    fn run(&self, scenario: &Scenario) -> Run {
+        Run::new(scenario.name, self.cycles, self.threads)
+    }
 }
 
 fn print(text: &str) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::{
     measure::{Measurement, Report},
+    quality::Grade,
     scenario::Scenario,
 };
 
@@ -33,8 +34,14 @@ pub(super) fn table(measured: &[Measurement], baseline: &[Measurement]) -> Strin
         "PER RECORD",
         "x SCAN",
         "ALLOCS/CYCLE",
+        "BYTES/CYCLE",
+        "INSTRUCTIONS",
         "PEAK",
+        "B/MACHINE",
     ];
+    if measured.is_empty() {
+        return String::new();
+    }
     let mut rows = vec![header.map(str::to_owned)];
     for now in measured {
         let before = baseline.iter().find(|other| other.is_same_as(now));
@@ -49,10 +56,49 @@ pub(super) fn table(measured: &[Measurement], baseline: &[Measurement]) -> Strin
             duration(now.p50_ms / now.records().max(1) as f64),
             compared(now, before, |one| one.scan_ratio),
             compared(now, before, |one| one.allocs_per_cycle),
-            format!("{:.1} MiB", now.peak_rss_bytes as f64 / f64::from(1 << 20)),
+            mebibytes(now.bytes_per_cycle),
+            now.instructions.map_or_else(|| "-".to_owned(), |count| count.to_string()),
+            mebibytes(now.peak_rss_bytes as f64),
+            format!("{:.0}", now.bytes_per_machine),
         ]);
     }
     aligned(&rows)
+}
+
+/// How the cycle grows with the machines, where `growth` was measured.
+pub(super) fn growth(measured: &[Measurement]) -> String {
+    let grown =
+        |one: &&Measurement| one.name.starts_with("growth-") && one.variant == "incremental";
+    let grown: Vec<_> = measured.iter().filter(grown).collect();
+    let mut text = String::new();
+    for pair in grown.windows(2) {
+        let machines = pair[1].machines as f64 / pair[0].machines as f64;
+        let time = pair[1].p50_ms / pair[0].p50_ms;
+        let _ = writeln!(text, "growth: {machines:.1} x the machines take {time:.2} x the time");
+    }
+    text
+}
+
+/// The figures that have bars.
+pub(super) fn grades(grades: &[Grade]) -> String {
+    if grades.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![["FIGURE", "FOUND", "BAR", ""].map(str::to_owned)];
+    for grade in grades {
+        let verdict = match (&grade.bar, grade.holds) {
+            (None, _) => "",
+            (Some(_), true) => "holds",
+            (Some(_), false) => "FAILS",
+        };
+        let bar = grade.bar.clone().unwrap_or_default();
+        rows.push([grade.what.to_owned(), grade.found.clone(), bar, verdict.to_owned()]);
+    }
+    aligned(&rows)
+}
+
+fn mebibytes(bytes: f64) -> String {
+    format!("{:.1} MiB", bytes / f64::from(1 << 20))
 }
 
 /// The value, and where there is a baseline the change against it.
@@ -111,9 +157,10 @@ mod tests {
             max_ms: 2_500.0,
             scan_ratio,
             allocs_per_cycle: 20.0,
-            bytes_per_cycle: 1.0,
+            bytes_per_cycle: f64::from(1 << 19),
             peak_rss_bytes: 3 << 20,
             bytes_per_machine: 1.0,
+            instructions: None,
         }
     }
 
@@ -128,8 +175,8 @@ mod tests {
         let text = table(&[measurement(1.5, 15.0)], &[measurement(1.0, 10.0)]);
         assert_eq!(
             text,
-            "SCENARIO  VARIANT  MACHINES  NEEDS  P50      P99      MAX     PER RECORD  x SCAN       ALLOCS/CYCLE  PEAK\n\
-             s         v        6         4      1.50 ms  1.50 ms  2.50 s  150.00 µs   15.0 (+50%)  20.0 (+0%)    3.0 MiB\n"
+            "SCENARIO  VARIANT  MACHINES  NEEDS  P50      P99      MAX     PER RECORD  x SCAN       ALLOCS/CYCLE  BYTES/CYCLE  INSTRUCTIONS  PEAK     B/MACHINE\n\
+             s         v        6         4      1.50 ms  1.50 ms  2.50 s  150.00 µs   15.0 (+50%)  20.0 (+0%)    0.5 MiB      -             3.0 MiB  1\n"
         );
     }
 }

@@ -1,48 +1,24 @@
 //! Acquisition (§6.4): before every pick the candidates are ranked anew, by what
 //! a share of the need costs on them.
 
-use std::{cmp::Ordering, collections::BTreeMap};
+use std::cmp::{Ordering, Reverse};
 
 use bigfleet_model::{Totals, cost::effective_cost};
 
 use super::{
-    Phase1,
-    prepared::{Claim, Constraint, Pick, Prepared, lowers},
+    Phase1, Spread,
     share::{load, worst_billionths, worst_share},
-    spread::Spread,
 };
-use crate::world::{RunKind, World};
+use crate::{
+    handle::{PreparedIx, RunIx},
+    world::{Constraint, Pick, RankRow, RunKind, World, lowers},
+};
 
-/// What is taken from each run, by plans that are not claims yet.
-pub(crate) type Used = BTreeMap<usize, usize>;
-
-/// A pick that is not claimed yet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Planned {
-    pub(crate) run: usize,
-    pub(crate) machine: usize,
-    pub(crate) cost: f64,
-    pub(crate) runner_up: Option<f64>,
-}
-
-/// Picks, and whether a spread stopped them while candidates remained.
-#[derive(Default)]
-pub(crate) struct Plan {
-    pub(crate) picks: Vec<Planned>,
-    pub(crate) spread_stopped: bool,
-}
-
-impl Plan {
-    pub(crate) fn use_up(&self, used: &mut Used) {
-        for pick in &self.picks {
-            *used.entry(pick.run).or_insert(0) += 1;
-        }
-    }
-}
-
-/// A run as it stands in the ranking for one pick.
-struct Ranked {
-    run: usize,
+/// Runs that rank alike, as they stand for one pick.
+#[derive(Debug)]
+pub(crate) struct Ranked {
+    /// Place among the pool's ranks.
+    rank: u32,
     kind: RunKind,
     share: f64,
     cost_per_share: f64,
@@ -51,15 +27,19 @@ struct Ranked {
     fit: Fit,
     cost: f64,
     price: f64,
-    machine: usize,
+    /// Label of the next machine, and place of its run.
+    label: u64,
+    run: usize,
+    /// Can still serve: a residual only shrinks, and runs only empty.
+    alive: bool,
 }
 
 /// Machines that cover the rest alone come first, the tightest before; then the
 /// others, the larger share before.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
     Alone(i128),
-    Partly(std::cmp::Reverse<i128>),
+    Partly(Reverse<i128>),
 }
 
 impl Ranked {
@@ -71,161 +51,345 @@ impl Ranked {
             .then_with(|| self.fit.cmp(&other.fit))
             .then_with(|| self.cost.total_cmp(&other.cost))
             .then_with(|| self.price.total_cmp(&other.price))
-            .then_with(|| self.machine.cmp(&other.machine))
+            .then_with(|| self.label.cmp(&other.label))
     }
-}
 
-/// Picks until the need is covered or nothing is left, beyond what is `used`,
-/// then trims.
-pub(crate) fn plan(world: &World<'_>, need: &Prepared, used: &Used) -> Plan {
-    let mut residual = need.residual();
-    let mut plan = Plan::default();
-    let mut spread =
-        (need.constraint == Constraint::Spread).then(|| Spread::over(world, need, &[]));
-    let skew_before = spread.as_ref().map_or(0, Spread::skew);
-    let mut taken = used.clone();
-    while !residual.is_zero() {
-        let candidates = candidates(world, need, &residual, &taken);
-        let admissible: Vec<&Ranked> = candidates
-            .iter()
-            .filter(|one| {
-                let class = world.runs[one.run].class;
-                spread.as_ref().is_none_or(|spread| spread.admits(class))
-            })
-            .collect();
-        let Some(first) = admissible.iter().min_by(|a, b| a.order(b)) else {
-            plan.spread_stopped = !candidates.is_empty();
-            break;
-        };
-        let second = admissible.iter().filter(|one| one.run != first.run).min_by(|a, b| a.order(b));
-        let runner_up = second
-            .map(|second| second.cost_per_share * first.share)
-            .filter(|cost| cost.is_finite());
-        let class = world.runs[first.run].class;
-        residual.sub_sat_assign(need.contribution(world.capacity(class)).as_ref());
-        if let Some(spread) = &mut spread {
-            spread.add(class);
-        }
-        *taken.entry(first.run).or_insert(0) += 1;
-        plan.picks.push(Planned {
-            run: first.run,
-            machine: first.machine,
-            cost: first.cost,
-            runner_up,
-        });
-    }
-    if residual.is_zero() {
-        trim(world, need, &mut plan.picks, spread, skew_before);
-    }
-    plan
-}
-
-fn candidates(world: &World<'_>, need: &Prepared, residual: &Totals, taken: &Used) -> Vec<Ranked> {
-    let profile = world.profiles.row(need.profile);
-    let rank = |&number: &usize| {
-        let run = &world.runs[number];
-        let machine = run.nth_free(&world.members, taken.get(&number).copied().unwrap_or(0))?;
-        if !need.usable(world, run.class) {
-            return None;
-        }
-        if need.constraint == Constraint::Spread {
-            need.spread_domain(world, run.class)?;
-        }
-        let class = &world.classes[run.class];
-        let contribution = need.contribution(&class.capacity);
-        if !lowers(residual, &contribution) {
-            return None;
-        }
-        let share = worst_share(&contribution, residual);
-        let cost = effective_cost(class.price, class.probability, profile.penalty);
-        let cost_per_share = if share == 0.0 { f64::INFINITY } else { cost / share };
+    fn judge(&mut self, contribution: &Totals, residual: &Totals) {
+        self.share = worst_share(contribution, residual);
+        self.cost_per_share =
+            if self.share == 0.0 { f64::INFINITY } else { self.cost / self.share };
         // Only what costs nothing is compared by its fit.
-        let fit = if cost_per_share != 0.0 {
+        self.fit = if self.cost_per_share != 0.0 {
             Fit::Alone(0)
         } else if contribution.covers(residual) {
-            Fit::Alone(load(&contribution, residual))
+            Fit::Alone(load(contribution, residual))
         } else {
-            Fit::Partly(std::cmp::Reverse(worst_billionths(&contribution, residual)))
+            Fit::Partly(Reverse(worst_billionths(contribution, residual)))
         };
-        Some(Ranked {
-            run: number,
-            kind: run.kind,
-            share,
-            cost_per_share,
-            unasked_scarce: class.unasked_scarce(|dimension| {
-                need.aggregate.get(dimension) > 0 || need.unit.get(dimension) > 0
-            }),
-            fit,
-            cost,
-            price: class.price,
-            machine,
-        })
-    };
-    let runs = profile.classes.iter().flat_map(|class| &world.acquirable_of[*class]);
-    runs.filter_map(rank).collect()
+    }
 }
 
-/// Drops what the need does not need after all: what is bought first, the
-/// dearest first, as long as the need stays covered and its spread no worse.
-fn trim(
-    world: &World<'_>,
-    need: &Prepared,
-    picks: &mut Vec<Planned>,
-    mut spread: Option<Spread>,
-    skew_before: u32,
-) {
-    let contribution =
-        |pick: &Planned| need.contribution(world.capacity(world.runs[pick.run].class)).into_owned();
-    let mut covered = need.covered.clone();
-    for pick in picks.iter() {
-        covered.add_assign(&contribution(pick));
-    }
-    let mut order: Vec<usize> = (0..picks.len()).collect();
-    order.sort_by(|&a, &b| {
-        let key = |at: usize| {
-            let run = &world.runs[picks[at].run];
-            (run.kind, picks[at].cost, world.classes[run.class].price, picks[at].machine)
-        };
-        let (a, b) = (key(a), key(b));
-        b.0.cmp(&a.0)
-            .then_with(|| b.1.total_cmp(&a.1))
-            .then_with(|| b.2.total_cmp(&a.2))
-            .then_with(|| b.3.cmp(&a.3))
-    });
-    let mut dropped = vec![false; picks.len()];
-    for at in order {
-        let without = covered.sub_sat(&contribution(&picks[at]));
-        if !without.covers(&need.aggregate) {
-            continue;
+impl World {
+    /// Label of the next machine of a run that is neither claimed nor planned for.
+    fn head_label(&mut self, run: RunIx) -> u64 {
+        let row = &self.runs[run];
+        let at = if row.view == self.view { row.cursor } else { row.next };
+        let at = self.unclaimed_from(run, at);
+        let view = self.view;
+        let row = &mut self.runs[run];
+        if row.view != view {
+            row.view = view;
+            row.next = at;
+            row.planned = 0;
         }
-        let class = world.runs[picks[at].run].class;
-        if let Some(spread) = &mut spread {
-            spread.remove(class);
-            if spread.skew() > spread.max_skew().max(skew_before) {
-                spread.add(class);
-                continue;
+        row.cursor = at;
+        let member = row.members.get(at as usize);
+        member.map_or(u64::MAX, |machine| self.machines.rows[*machine].label)
+    }
+
+    /// How many machines of a run are neither claimed nor planned for.
+    pub(super) fn left(&self, run: RunIx) -> usize {
+        let row = &self.runs[run];
+        let planned = if row.view == self.view { row.planned } else { 0 };
+        row.members.len() - (row.claimed + planned) as usize
+    }
+}
+
+impl Phase1<'_> {
+    /// Picks until the need is covered or nothing is left, then trims. The picks
+    /// are not claimed: in this view nobody else sees them.
+    pub(super) fn plan(&mut self, need: PreparedIx) {
+        let row = &mut self.world.needs[need];
+        let mut picks = std::mem::take(&mut row.picks);
+        picks.clear();
+        if row.is_covered() {
+            row.picks = picks;
+            row.plan_stands = true;
+            return;
+        }
+        let mut residual = row.residual();
+        let pool = row.pool;
+        let spread = (row.constraint == Constraint::Spread)
+            .then(|| Spread::over(self.world, need));
+        let topology =
+            self.world.pools[pool].key.topology.map(|topology| self.world.topologies.row(topology));
+        self.world.pools[pool].rank(&self.world.classes, topology);
+        let mut ranks = std::mem::take(&mut self.world.pools[pool].ranks);
+        let mut ranked = std::mem::take(&mut self.scratch.ranked);
+        ranked.clear();
+        self.rank(need, &mut ranks, &mut ranked);
+        let mut plan = Plan { need, picks, spread, stopped: false };
+        let skew_before = plan.spread.as_ref().map_or(0, Spread::skew);
+        while !residual.is_zero() {
+            if !self.pick(&mut plan, &mut residual, &mut ranks, &mut ranked) {
+                break;
             }
         }
-        covered = without;
-        dropped[at] = true;
+        if residual.is_zero() && plan.picks.len() > 1 {
+            self.trim(&mut plan, skew_before, &mut ranks);
+        }
+        self.world.pools[pool].ranks = ranks;
+        self.scratch.ranked = ranked;
+        let row = &mut self.world.needs[need];
+        row.spread_stopped = plan.stopped;
+        row.picks = plan.picks;
+        row.plan_stands = true;
     }
-    let mut at = 0;
-    picks.retain(|_| {
-        at += 1;
-        !dropped[at - 1]
-    });
-}
 
-impl Phase1<'_, '_> {
-    /// Plans and claims.
-    pub(super) fn acquire(&mut self, need: &mut Prepared) {
-        let plan = plan(self.world, need, &Used::new());
-        need.spread_stopped = plan.spread_stopped;
-        for planned in plan.picks {
-            let claim: Claim = self.claim(planned.run, 0);
-            let class = self.world.runs[planned.run].class;
-            need.covered.add_assign(need.contribution(self.world.capacity(class)).as_ref());
-            need.picks.push(Pick { claim, cost: planned.cost, runner_up: planned.runner_up });
+    /// The ranks that the need may take from, with what stays the same for every
+    /// pick.
+    fn rank(&mut self, need: PreparedIx, ranks: &mut [RankRow], ranked: &mut Vec<Ranked>) {
+        let row = &self.world.needs[need];
+        let pool = &self.world.pools[row.pool];
+        let domain = match (row.constraint, row.domain) {
+            (Constraint::Same, Some(domain)) => {
+                self.world.topology(row).and_then(|topology| pool.place(domain, topology))
+            }
+            _ => None,
+        };
+        let penalty = self.world.profiles[row.profile].penalty;
+        let rank = |at: u32| {
+            let class = &self.world.classes[ranks[at as usize].sample];
+            let asked = |dimension| {
+                row.aggregate.get(dimension) > 0 || pool.key.unit.get(dimension) > 0
+            };
+            Ranked {
+                rank: at,
+                kind: ranks[at as usize].kind,
+                share: 0.0,
+                cost_per_share: 0.0,
+                unasked_scarce: class.scarce.iter().filter(|d| !asked(**d)).count(),
+                fit: Fit::Alone(0),
+                cost: effective_cost(class.price, class.probability, penalty),
+                price: class.price,
+                label: u64::MAX,
+                run: 0,
+                alive: true,
+            }
+        };
+        match domain {
+            Some(place) => {
+                ranked.extend(pool.domains[place as usize].ranks.iter().map(|at| rank(*at)));
+            }
+            None => ranked.extend((0..ranks.len() as u32).map(rank)),
+        }
+        for one in ranked {
+            self.find_head(one, &mut ranks[one.rank as usize]);
         }
     }
+
+    /// Finds the next machine of a rank.
+    fn find_head(&mut self, one: &mut Ranked, rank: &mut RankRow) {
+        if rank.view != self.world.view {
+            rank.view = self.world.view;
+            rank.heads.clear();
+            rank.heads.extend(rank.runs.iter().map(|run| self.world.head_label(*run)));
+        }
+        loop {
+            (one.label, one.run) = (u64::MAX, 0);
+            for (at, &label) in rank.heads.iter().enumerate() {
+                if label < one.label {
+                    (one.label, one.run) = (label, at);
+                }
+            }
+            one.alive = one.label != u64::MAX;
+            if !one.alive {
+                return;
+            }
+            // Others may have taken it meanwhile.
+            let label = self.world.head_label(rank.runs[one.run]);
+            if label == one.label {
+                return;
+            }
+            rank.heads[one.run] = label;
+        }
+    }
+
+    /// One pick; false if there is none.
+    fn pick(
+        &mut self,
+        plan: &mut Plan,
+        residual: &mut Totals,
+        ranks: &mut [RankRow],
+        ranked: &mut [Ranked],
+    ) -> bool {
+        let (mut first, mut second): (Option<usize>, Option<usize>) = (None, None);
+        let mut shut_out = false;
+        for at in 0..ranked.len() {
+            if !ranked[at].alive {
+                continue;
+            }
+            let rank = &ranks[ranked[at].rank as usize];
+            if !lowers(residual, &rank.contribution) {
+                ranked[at].alive = false;
+                continue;
+            }
+            if let Some(spread) = &plan.spread {
+                let row = &self.world.needs[plan.need];
+                if !spread.admits(self.world.domain(row, rank.sample)) {
+                    shut_out = true;
+                    continue;
+                }
+            }
+            ranked[at].judge(&rank.contribution, residual);
+            let before = |other: Option<usize>| {
+                other.is_none_or(|other| ranked[at].order(&ranked[other]).is_lt())
+            };
+            if before(first) {
+                (second, first) = (first, Some(at));
+            } else if before(second) {
+                second = Some(at);
+            }
+        }
+        let Some(first) = first else {
+            plan.stopped = shut_out;
+            return false;
+        };
+        let one = &ranked[first];
+        let rank = &mut ranks[one.rank as usize];
+        let run = rank.runs[one.run];
+        // The next class of the same rank costs the same; else the next rank.
+        let has_sibling = (0..rank.heads.len()).any(|at| {
+            at != one.run && rank.heads[at] != u64::MAX && {
+                let label = self.world.head_label(rank.runs[at]);
+                rank.heads[at] = label;
+                label != u64::MAX
+            }
+        });
+        let next = if has_sibling { Some(one.cost_per_share) } else {
+            second.map(|second| ranked[second].cost_per_share)
+        };
+        let runner_up = next.map(|cost| cost * one.share).filter(|cost| cost.is_finite());
+        let row = &mut self.world.runs[run];
+        let (at, class) = (row.cursor, row.class);
+        row.cursor += 1;
+        row.planned += 1;
+        plan.picks.push(Pick {
+            machine: row.members[at as usize],
+            run,
+            at,
+            cost: one.cost,
+            runner_up,
+        });
+        residual.sub_sat_assign(&rank.contribution);
+        let kind = rank.kind;
+        if let Some(spread) = &mut plan.spread {
+            spread.add(self.world.domain(&self.world.needs[plan.need], class));
+        }
+        rank.heads[ranked[first].run] = self.world.head_label(run);
+        self.find_head(&mut ranked[first], rank);
+        self.recount(class, kind, true);
+        true
+    }
+
+    /// Drops what the need does not need after all: what is bought first, the
+    /// dearest first, as long as the need stays covered and its spread no worse.
+    fn trim(&mut self, plan: &mut Plan, skew_before: u32, ranks: &mut [RankRow]) {
+        let world = &*self.world;
+        let row = &world.needs[plan.need];
+        let pool = &world.pools[row.pool];
+        let class = |pick: &Pick| world.runs[pick.run].class;
+        let sample = class(&plan.picks[0]);
+        if plan.spread.is_none() && plan.picks.iter().all(|pick| class(pick) == sample) {
+            // The last of equals was needed, so each is.
+            return;
+        }
+        let contribution = |pick: &Pick| pool.contribution(&world.classes[class(pick)].capacity);
+        let mut covered = row.covered.clone();
+        for pick in &plan.picks {
+            covered.add_assign(contribution(pick).as_ref());
+        }
+        let mut order = std::mem::take(&mut self.scratch.order);
+        order.clear();
+        order.extend(0..plan.picks.len() as u32);
+        order.sort_unstable_by(|&a, &b| {
+            let key = |at: u32| {
+                let pick = &plan.picks[at as usize];
+                let label = world.machines.rows[pick.machine].label;
+                (world.runs[pick.run].kind, pick.cost, world.classes[class(pick)].price, label)
+            };
+            let (a, b) = (key(a), key(b));
+            b.0.cmp(&a.0)
+                .then_with(|| b.1.total_cmp(&a.1))
+                .then_with(|| b.2.total_cmp(&a.2))
+                .then_with(|| b.3.cmp(&a.3))
+        });
+        let mut dropped = Vec::new();
+        for &at in &order {
+            let pick = plan.picks[at as usize];
+            let without = covered.sub_sat(contribution(&pick).as_ref());
+            if !without.covers(&row.aggregate) {
+                continue;
+            }
+            let domain = world.domain(row, class(&pick));
+            if let Some(spread) = &mut plan.spread {
+                spread.remove(domain);
+                if spread.skew() > spread.max_skew().max(skew_before) {
+                    spread.add(domain);
+                    continue;
+                }
+            }
+            covered = without;
+            dropped.push(at);
+        }
+        self.scratch.order = order;
+        self.put_back(plan, dropped, ranks);
+    }
+
+    /// Unplans picks.
+    fn put_back(&mut self, plan: &mut Plan, mut dropped: Vec<u32>, ranks: &mut [RankRow]) {
+        dropped.sort_unstable();
+        for at in dropped.into_iter().rev() {
+            let pick = plan.picks.remove(at as usize);
+            let (view, row) = (self.world.view, &mut self.world.runs[pick.run]);
+            debug_assert_eq!(row.view, view);
+            row.cursor = row.cursor.min(pick.at);
+            row.planned -= 1;
+            let (class, kind) = (row.class, row.kind);
+            self.recount(class, kind, false);
+            for rank in ranks.iter_mut().filter(|rank| rank.kind == kind && rank.view == view) {
+                if let Some(at) = rank.runs.iter().position(|run| *run == pick.run) {
+                    rank.heads[at] = rank.heads[at].min(self.world.machines.rows[pick.machine].label);
+                }
+            }
+        }
+    }
+
+    /// Plans, unless what was planned still stands, and claims. What folds and
+    /// gangs planned before stands as long as all of them take what they planned:
+    /// then nobody finds the supply changed.
+    pub(super) fn acquire(&mut self, need: PreparedIx, as_planned: &mut bool) {
+        let row = &self.world.needs[need];
+        let planner = row.constraint <= Constraint::Same;
+        if row.is_homeless() || row.is_covered() {
+            if !row.picks.is_empty() {
+                *as_planned = false;
+            }
+            self.world.needs[need].picks.clear();
+            return;
+        }
+        if !planner || !*as_planned || !row.plan_stands {
+            *as_planned &= !planner;
+            self.plan(need);
+        }
+        let picks = std::mem::take(&mut self.world.needs[need].picks);
+        for pick in &picks {
+            self.world.claim(pick.machine, need);
+            let class = self.world.runs[pick.run].class;
+            let pool = &self.world.pools[self.world.needs[need].pool];
+            let contribution =
+                pool.contribution(&self.world.classes[class].capacity).into_owned();
+            self.world.needs[need].covered.add_assign(&contribution);
+        }
+        self.world.needs[need].picks = picks;
+    }
+}
+
+/// What one need is about to take.
+struct Plan {
+    need: PreparedIx,
+    picks: Vec<Pick>,
+    spread: Option<Spread>,
+    /// The spread stopped it while candidates remained.
+    stopped: bool,
 }

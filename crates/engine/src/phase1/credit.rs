@@ -1,15 +1,14 @@
 //! Credit of bound supply (§6.1): what is bound counts, own machines first.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 
 use bigfleet_model::Totals;
 
-use super::{
-    Phase1,
-    prepared::{Claim, Constraint, Prepared, lowers},
-    spread::Spread,
+use super::{Phase1, Spread};
+use crate::{
+    handle::{AccountIx, MachineIx, PreparedIx, RunIx},
+    world::{Constraint, RunKind, lowers},
 };
-use crate::world::RunKind;
 
 /// Which machines of its cluster a need may be credited with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,138 +28,320 @@ impl Reach {
     }
 }
 
-impl Phase1<'_, '_> {
+/// The next machine of a run in a walk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) run: RunIx,
+    kind: RunKind,
+    price: f64,
+    reclamation: f64,
+    /// Place in the run, and label of the machine there.
+    at: u32,
+    label: u64,
+    /// A settled need of a lower tier counts on the run: taking from it makes
+    /// that need look again.
+    taken_from: Option<PreparedIx>,
+}
+
+impl Head {
+    pub(super) fn is_taken_from(&self) -> bool {
+        self.taken_from.is_some()
+    }
+
+    /// Bound before bought, then keep order but for the id.
+    fn level(&self, other: &Self) -> Ordering {
+        self.kind
+            .cmp(&other.kind)
+            .then_with(|| self.price.total_cmp(&other.price))
+            .then_with(|| other.reclamation.total_cmp(&self.reclamation))
+    }
+}
+
+impl Phase1<'_> {
     /// Walks own machines, then free ones, each bound before bought, then in keep
     /// order, until the need is covered.
-    pub(super) fn credit(&mut self, need: &mut Prepared, reach: Reach) {
-        if need.is_homeless() || need.residual().is_zero() {
+    pub(super) fn credit(&mut self, need: PreparedIx, reach: Reach) {
+        let row = &self.world.needs[need];
+        if row.is_homeless() || row.is_covered() {
             return;
         }
-        let (own, free) = self.creditable(need, reach);
-        self.walk(need, own, None);
-        let before = need.credits.len();
-        let mut spread = (need.constraint == Constraint::Spread).then(|| {
-            let (own, all) = self.creditable(need, Reach::All);
-            Spread::over(self.world, need, &[own, all].concat())
-        });
-        self.walk(need, free, spread.as_mut());
-        if need.credits.len() > before {
-            self.give_back_surplus(need);
+        let mut residual = row.residual();
+        let mut heads = std::mem::take(&mut self.scratch.heads);
+        heads.clear();
+        self.own_heads(need, &mut heads);
+        self.walk(need, &mut residual, &mut heads, None);
+        if !residual.is_zero() && reach != Reach::Own {
+            let before = self.world.needs[need].credits.len();
+            let mut spread = (self.world.needs[need].constraint == Constraint::Spread)
+                .then(|| self.spread_of_all(need, reach));
+            heads.clear();
+            self.free_heads(need, reach, &mut heads);
+            self.walk(need, &mut residual, &mut heads, spread.as_mut());
+            let row = &mut self.world.needs[need];
+            if row.credits.len() > before {
+                row.looked_around = true;
+                self.give_back_surplus(need);
+            }
+        }
+        self.scratch.heads = heads;
+    }
+
+    /// Counts over what the need claims, could acquire, or be credited with,
+    /// whoever owns it.
+    fn spread_of_all(&self, need: PreparedIx, reach: Reach) -> Spread {
+        let world = &*self.world;
+        let row = &world.needs[need];
+        let mut spread = Spread::over(world, need);
+        let creditable = |run: &RunIx| {
+            let owner = world.runs[*run].account.and_then(|account| world.owner(account));
+            let settled = owner.filter(|owner| world.is_settled(*owner));
+            world.runs[*run].has_unclaimed()
+                || settled.is_some_and(|owner| self.comes_after(owner, need, reach))
+        };
+        for shelf in &world.names.clusters[row.cluster].shelves {
+            if world.usable(row, shelf.class) && shelf.runs.iter().any(creditable) {
+                spread.widen(world, need, shelf.class);
+            }
+        }
+        for run in &world.names.accounts[row.account].runs {
+            let run = &world.runs[*run];
+            if run.has_unclaimed() && world.usable(row, run.class) {
+                spread.widen(world, need, run.class);
+            }
+        }
+        spread
+    }
+
+    /// Whether a settled need claims its machines only after another has looked:
+    /// in a lower tier, or later in the first round of the same.
+    fn comes_after(&self, settled: PreparedIx, need: PreparedIx, reach: Reach) -> bool {
+        let world = &*self.world;
+        let turn = |need: PreparedIx| (Reverse(world.precedence(need)), world.needs[need].constraint);
+        let order = turn(settled)
+            .cmp(&turn(need))
+            .then_with(|| world.serving_order(settled, need));
+        let lower = world.precedence(settled) < world.precedence(need);
+        !self.all_served && order.is_gt() && (lower || reach == Reach::Free)
+    }
+
+    /// Accounts whose stamps make a machine the need's own: of a fold also those
+    /// of its members.
+    pub(super) fn own_accounts(&self, need: PreparedIx, mut each: impl FnMut(AccountIx)) {
+        let row = &self.world.needs[need];
+        each(row.account);
+        for member in &row.members {
+            each(self.world.needs[*member].account);
         }
     }
 
-    /// Usable runs with something unclaimed: own ones and free ones.
-    pub(super) fn creditable(&self, need: &Prepared, reach: Reach) -> (Vec<usize>, Vec<usize>) {
-        let (mut own, mut free) = (Vec::new(), Vec::new());
-        for &number in &self.world.bound[need.cluster] {
-            let run = &self.world.runs[number];
-            if run.free() == 0 || !need.usable(self.world, run.class) {
+    /// Usable own runs with something unclaimed.
+    pub(super) fn own_heads(&self, need: PreparedIx, heads: &mut Vec<Head>) {
+        let row = &self.world.needs[need];
+        self.own_accounts(need, |account| {
+            for &run in &self.world.names.accounts[account].runs {
+                let of_run = &self.world.runs[run];
+                if of_run.has_unclaimed() && self.world.usable(row, of_run.class) {
+                    heads.extend(self.head(run, None));
+                }
+            }
+        });
+    }
+
+    /// Usable runs of the cluster that are neither own nor, unless all is left,
+    /// owned by another need of the tier.
+    pub(super) fn free_heads(&self, need: PreparedIx, reach: Reach, heads: &mut Vec<Head>) {
+        if reach == Reach::Own {
+            return;
+        }
+        let world = &*self.world;
+        let row = &world.needs[need];
+        let tier = world.precedence(need);
+        for shelf in &world.names.clusters[row.cluster].shelves {
+            if !world.usable(row, shelf.class) {
                 continue;
             }
-            let key = self.world.machines[run.sample].key;
-            if key.is_some_and(|key| need.own.contains(&key)) {
-                own.push(number);
-                continue;
-            }
-            // A purchase counts only for the need in its stamp.
-            if run.kind != RunKind::Bound {
-                continue;
-            }
-            let owned = key.is_some_and(|key| self.owners.contains(&(need.cluster, key)));
-            match reach {
-                Reach::Own => {}
-                Reach::Free if owned => {}
-                Reach::Free | Reach::All => free.push(number),
+            for &run in &shelf.runs {
+                let of_run = &world.runs[run];
+                let Some(account) = of_run.account else {
+                    heads.extend(self.head(run, None));
+                    continue;
+                };
+                if account == row.account || self.is_own(need, account) {
+                    continue;
+                }
+                let owner = world.owner(account);
+                let of_tier = owner.filter(|owner| world.precedence(*owner) == tier);
+                if reach == Reach::Free && of_tier.is_some() {
+                    continue;
+                }
+                let lower = owner.filter(|owner| world.precedence(*owner) < tier);
+                let settled = lower.filter(|owner| !self.all_served && world.is_settled(*owner));
+                heads.extend(self.head(run, settled));
             }
         }
-        (own, free)
+    }
+
+    /// Whether a fold's member has this account.
+    fn is_own(&self, need: PreparedIx, account: AccountIx) -> bool {
+        let owner = self.world.names.accounts[account].need;
+        owner.is_some_and(|owner| self.world.needs[owner].folded_into == Some(need))
+    }
+
+    /// The first machine of a run that may be taken. A settled need claims only
+    /// its own, and nobody else claims them: from it the first one is taken.
+    fn head(&self, run: RunIx, taken_from: Option<PreparedIx>) -> Option<Head> {
+        let world = &*self.world;
+        let row = &world.runs[run];
+        let at = match taken_from {
+            Some(_) => 0,
+            None => world.unclaimed_from(run, row.next),
+        };
+        let machine = *row.members.get(at as usize)?;
+        let stamp = row.stamp.map(|stamp| &world.names.stamps[stamp].stamp);
+        Some(Head {
+            run,
+            kind: row.kind,
+            price: world.classes[row.class].price,
+            reclamation: stamp.map_or(0.0, |stamp| stamp.reclamation),
+            at,
+            label: world.machines.rows[machine].label,
+            taken_from,
+        })
     }
 
     /// One pass over the machines of these runs: what lowers nothing, or lies in
     /// a domain that its spread does not admit, is passed over.
-    fn walk(&mut self, need: &mut Prepared, runs: Vec<usize>, mut spread: Option<&mut Spread>) {
-        let mut residual = need.residual();
-        // Runs with the number of their machines that were passed over.
-        let mut ahead: Vec<(usize, usize)> = runs.into_iter().map(|number| (number, 0)).collect();
-        while !residual.is_zero() {
-            // What lowers nothing now never will: a residual only shrinks.
-            ahead.retain(|&(number, skip)| {
-                let run = &self.world.runs[number];
-                let contribution = need.contribution(self.world.capacity(run.class));
-                run.free() > skip && lowers(&residual, &contribution)
-            });
-            let Some(first) = ahead.iter_mut().min_by(|a, b| self.walk_order(**a, **b)) else {
-                return;
-            };
-            let class = self.world.runs[first.0].class;
-            if spread.as_ref().is_some_and(|spread| !spread.admits(class)) {
-                first.1 += 1;
-                continue;
-            }
-            let claim = self.claim(first.0, first.1);
-            let contribution = need.contribution(self.world.capacity(class));
-            need.covered.add_assign(contribution.as_ref());
-            residual.sub_sat_assign(contribution.as_ref());
-            need.credits.push(claim);
-            if let Some(spread) = spread.as_deref_mut() {
-                spread.add(class);
-            }
+    fn walk(
+        &mut self,
+        need: PreparedIx,
+        residual: &mut Totals,
+        heads: &mut Vec<Head>,
+        mut spread: Option<&mut Spread>,
+    ) {
+        heads.sort_unstable_by(|a, b| a.level(b).then_with(|| a.label.cmp(&b.label)));
+        let mut start = 0;
+        while start < heads.len() && !residual.is_zero() {
+            let end = start
+                + heads[start..].iter().take_while(|head| head.level(&heads[start]).is_eq()).count();
+            self.walk_level(need, residual, &mut heads[start..end], spread.as_deref_mut());
+            start = end;
         }
     }
 
-    /// Bound before bought, then keep order of the machines at the heads.
-    fn walk_order(&self, a: (usize, usize), b: (usize, usize)) -> Ordering {
-        let key = |(number, skip): (usize, usize)| {
-            let run = &self.world.runs[number];
-            let sample = &self.world.machines[run.sample];
-            let price = self.world.classes[run.class].price;
-            let reclamation = sample.stamp.map_or(0.0, |stamp| stamp.reclamation);
-            (run.kind, price, reclamation, run.nth_free(&self.world.members, skip))
-        };
-        let (a, b) = (key(a), key(b));
-        a.0.cmp(&b.0)
-            .then_with(|| a.1.total_cmp(&b.1))
-            .then_with(|| b.2.total_cmp(&a.2))
-            .then_with(|| a.3.cmp(&b.3))
+    /// Machines of equal price and worth, by id.
+    fn walk_level(
+        &mut self,
+        need: PreparedIx,
+        residual: &mut Totals,
+        heads: &mut [Head],
+        mut spread: Option<&mut Spread>,
+    ) {
+        loop {
+            let mut first = None;
+            let mut least = u64::MAX;
+            for (at, head) in heads.iter().enumerate() {
+                if head.label < least {
+                    (first, least) = (Some(at), head.label);
+                }
+            }
+            let Some(first) = first else { return };
+            let head = heads[first];
+            let class = self.world.runs[head.run].class;
+            let pool = &self.world.pools[self.world.needs[need].pool];
+            let contribution =
+                pool.contribution(&self.world.classes[class].capacity).into_owned();
+            // The label up to which this run alone goes on.
+            let mut bound = u64::MAX;
+            for (at, other) in heads.iter().enumerate() {
+                if at != first {
+                    bound = bound.min(other.label);
+                }
+            }
+            let mut head = head;
+            while head.label < bound {
+                if residual.is_zero() {
+                    return;
+                }
+                // What lowers nothing now never will: a residual only shrinks.
+                if !lowers(residual, &contribution) {
+                    head.label = u64::MAX;
+                    break;
+                }
+                let admitted = spread
+                    .as_ref()
+                    .is_none_or(|spread| spread.admits(self.world.domain(&self.world.needs[need], class)));
+                if admitted {
+                    let machine = self.world.runs[head.run].members[head.at as usize];
+                    if let Some(lower) = head.taken_from.take() {
+                        self.world.touch(lower);
+                    }
+                    self.take(need, machine, &contribution, residual);
+                    if let Some(spread) = spread.as_deref_mut() {
+                        spread.add(self.world.domain(&self.world.needs[need], class));
+                    }
+                    let run = &mut self.world.runs[head.run];
+                    if run.next == head.at {
+                        run.next += 1;
+                    }
+                }
+                let lower = head.taken_from;
+                head.at = match lower {
+                    Some(_) => head.at + 1,
+                    None => self.world.unclaimed_from(head.run, head.at + 1),
+                };
+                head.label = self.world.runs[head.run]
+                    .members
+                    .get(head.at as usize)
+                    .map_or(u64::MAX, |machine| self.world.machines.rows[*machine].label);
+            }
+            heads[first] = head;
+        }
     }
 
-    /// Claims the unclaimed machine of a run with `skip` unclaimed ones before it.
-    pub(super) fn claim(&mut self, number: usize, skip: usize) -> Claim {
-        let run = &mut self.world.runs[number];
-        let place = run.take(skip);
-        Claim { run: number, place, machine: run.machine(&self.world.members, place) }
+    fn take(
+        &mut self,
+        need: PreparedIx,
+        machine: MachineIx,
+        contribution: &Totals,
+        residual: &mut Totals,
+    ) {
+        self.world.claim(machine, need);
+        let row = &mut self.world.needs[need];
+        row.credits.push(machine);
+        row.plan_stands = false;
+        row.covered.add_assign(contribution);
+        residual.sub_sat_assign(contribution);
     }
 
     /// Walks all claims once more by (bought last, price, id) and gives back what
     /// comes after the point of coverage: that is the set which next cycle's own
     /// walk would keep.
-    fn give_back_surplus(&mut self, need: &mut Prepared) {
-        need.credits.sort_by(|a, b| {
-            let key = |claim: &Claim| {
-                let run = &self.world.runs[claim.run];
-                (run.kind, self.world.classes[run.class].price, claim.machine)
-            };
+    fn give_back_surplus(&mut self, need: PreparedIx) {
+        let world = &mut *self.world;
+        let mut credits = std::mem::take(&mut world.needs[need].credits);
+        let key = |machine: &MachineIx| {
+            let row = &world.machines.rows[*machine];
+            let kind = row.run.map(|run| world.runs[run].kind);
+            (kind, world.classes[row.class].price, row.label)
+        };
+        credits.sort_unstable_by(|a, b| {
             let (a, b) = (key(a), key(b));
             a.0.cmp(&b.0).then_with(|| a.1.total_cmp(&b.1)).then_with(|| a.2.cmp(&b.2))
         });
+        let row = &world.needs[need];
+        let pool = &world.pools[row.pool];
         let mut covered = Totals::zero();
         let mut kept = 0;
-        while kept < need.credits.len() && !covered.covers(&need.aggregate) {
-            let class = self.world.runs[need.credits[kept].run].class;
-            covered.add_assign(need.contribution(self.world.capacity(class)).as_ref());
+        while kept < credits.len() && !covered.covers(&row.aggregate) {
+            let class = world.machines.rows[credits[kept]].class;
+            covered.add_assign(pool.contribution(&world.classes[class].capacity).as_ref());
             kept += 1;
         }
-        for claim in need.credits.drain(kept..).rev() {
-            self.world.runs[claim.run].give_back(claim.place);
+        for machine in credits.drain(kept..) {
+            world.unclaim(machine);
         }
-        need.covered = covered;
-    }
-
-    /// Gives back every credit.
-    pub(super) fn uncredit(&mut self, need: &mut Prepared) {
-        for claim in need.credits.drain(..).rev() {
-            self.world.runs[claim.run].give_back(claim.place);
-        }
-        need.covered = Totals::zero();
+        let row = &mut world.needs[need];
+        row.credits = credits;
+        row.covered = covered;
     }
 }

@@ -1,30 +1,22 @@
 //! Folding of gangs that fit a machine (§4.2): many of them share machines, and
 //! one that fits a machine is co-located for free.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use bigfleet_model::Totals;
+use smallvec::SmallVec;
 
-use super::{
-    Phase1, Reach,
-    acquire::{Used, plan},
-    prepared::{Constraint, Prepared},
-};
+use super::{Phase1, Reach};
 use crate::{
+    handle::{ClassIx, DomainIx, GroupIx, PreparedIx},
     input::NoAcquire,
-    world::{DomainId, Key},
 };
 
-/// Gangs of one tier that may become one need.
-struct Group {
-    cluster: usize,
-    /// The folded one.
-    profile: usize,
-    text: String,
-    unit: Totals,
-    /// Needs, in the order in which they get a place; the last leave first.
-    members: Vec<usize>,
+/// Gangs of one group that may become one need.
+struct Candidates {
+    fold: PreparedIx,
+    /// In the order in which they get a place; the last leave first.
+    members: Vec<(Standing, PreparedIx)>,
     held: bool,
+    earliest: i64,
 }
 
 /// How a gang stands in its group: singles never leave it, and who owns parts
@@ -37,160 +29,180 @@ enum Standing {
     OwnsParts,
 }
 
-impl Phase1<'_, '_> {
-    /// Folds what can be folded among `needs`, the rows of one tier. Returns the
-    /// folds, credited, and what they plan to acquire.
-    pub(super) fn fold(&mut self, needs: &[usize]) -> (Vec<Prepared>, Used) {
-        let mut groups = self.groups(needs);
-        for group in &groups {
-            self.own_fold_key(group, true);
+impl Phase1<'_> {
+    /// Folds what can be folded. Returns the folds, credited and planned, in the
+    /// order in which they were planned.
+    pub(super) fn fold(&mut self, groups: &[GroupIx]) -> Vec<PreparedIx> {
+        let mut candidates: Vec<Candidates> = Vec::with_capacity(groups.len());
+        for gangs in groups {
+            let members = self.world.gangs[*gangs].members.clone();
+            members.iter().for_each(|member| self.start_over(*member));
+            let fold = self.world.gangs[*gangs].fold;
+            self.start_over(fold);
+            let account = self.world.needs[fold].account;
+            self.world.needs[fold].members.clear();
+            self.world.names.accounts[account].fold = None;
+            candidates.extend(self.candidates(fold, &members));
         }
-        groups.sort_by(|a, b| self.group_order(a, b));
-        let (mut folds, mut used) = (Vec::new(), Used::new());
-        for mut group in groups {
-            match self.settle(&mut group, &mut used) {
-                Some(fold) => folds.push(Prepared { turn: folds.len(), ..fold }),
-                None => self.own_fold_key(&group, false),
-            }
+        let world = &mut *self.world;
+        for one in &candidates {
+            // A fold owns what carries its own stamp, as any need of the tier.
+            let row = &mut world.needs[one.fold];
+            row.arrival = one.earliest;
+            let account = row.account;
+            world.names.accounts[account].fold = Some(one.fold);
         }
-        (folds, used)
-    }
-
-    /// A fold owns what carries its own stamp, as any need of the tier.
-    fn own_fold_key(&mut self, group: &Group, owns: bool) {
-        if let Some(key) = self.fold_key(group) {
-            if owns {
-                self.owners.insert((group.cluster, key));
+        candidates.sort_unstable_by(|a, b| world.serving_order(a.fold, b.fold));
+        let mut folds = Vec::new();
+        for one in candidates {
+            let fold = one.fold;
+            self.settle_fold(one);
+            if self.world.needs[fold].members.is_empty() {
+                let account = self.world.needs[fold].account;
+                self.world.names.accounts[account].fold = None;
             } else {
-                self.owners.remove(&(group.cluster, key));
+                folds.push(fold);
             }
         }
+        folds
     }
 
-    fn fold_key(&self, group: &Group) -> Option<Key> {
-        self.world.names.known_key(self.world.fingerprint(group.profile), &group.text)
-    }
-
-    fn groups(&mut self, needs: &[usize]) -> Vec<Group> {
-        let mut groups: BTreeMap<(usize, usize, String), Vec<usize>> = BTreeMap::new();
-        for &number in needs {
-            let row = &self.world.needs[number];
-            let (cluster, profile) = (row.cluster, row.profile);
-            let aggregate = &self.world.need(number).aggregate;
-            let gang = self.world.profiles.row(profile).is_gang();
-            if !gang || aggregate.is_zero() || self.is_served_across_machines(number) {
-                continue;
+    /// Who of a group may fold.
+    fn candidates(&self, fold: PreparedIx, gangs: &[PreparedIx]) -> Option<Candidates> {
+        let world = &*self.world;
+        let mut members: Vec<(Standing, PreparedIx)> = Vec::with_capacity(gangs.len());
+        for &gang in gangs {
+            if !self.is_served_across_machines(gang) {
+                members.push((self.standing(gang), gang));
             }
-            let folded = self.world.profiles.folded(profile, &self.world.classes);
-            groups.entry((cluster, folded, unit_text(aggregate))).or_default().push(number);
         }
-        let group = |((cluster, profile, text), mut members): ((_, _, _), Vec<usize>)| {
-            let is_held = |number: &usize| self.world.needs[*number].held.is_some();
-            let held = members.iter().all(is_held);
-            if !held {
-                // Held gangs of a mixed group stay ordinary needs.
-                members.retain(|number| !is_held(number));
-            }
-            members.sort_by_key(|number| (self.standing(*number), *number));
-            let unit = self.world.need(members[0]).aggregate.clone();
-            Group { cluster, profile, text, unit, members, held }
-        };
-        groups.into_iter().map(group).collect()
-    }
-
-    /// The serving order of the folds.
-    fn group_order(&self, a: &Group, b: &Group) -> std::cmp::Ordering {
-        let world = &self.world;
-        self.earliest(&a.members)
-            .cmp(&self.earliest(&b.members))
-            .then_with(|| a.cluster.cmp(&b.cluster))
-            .then_with(|| world.fingerprint(a.profile).cmp(world.fingerprint(b.profile)))
-            .then_with(|| a.text.cmp(&b.text))
+        let is_held = |gang: PreparedIx| world.needs[gang].held.is_some();
+        let held = members.iter().all(|(_, gang)| is_held(*gang));
+        if !held {
+            // Held gangs of a mixed group stay ordinary needs.
+            members.retain(|(_, gang)| !is_held(*gang));
+        }
+        if members.len() > 1 {
+            members.sort_unstable_by(|a, b| {
+                a.0.cmp(&b.0).then_with(|| world.serving_order(a.1, b.1))
+            });
+        }
+        let earliest = self.earliest(members.iter().map(|(_, gang)| *gang));
+        (!members.is_empty()).then_some(Candidates { fold, members, held, earliest })
     }
 
     /// Earliest known arrival of several needs.
-    fn earliest(&self, members: &[usize]) -> i64 {
-        let arrival =
-            |number: &usize| Some(self.world.need(*number).arrival).filter(|arrival| *arrival != 0);
-        members.iter().filter_map(arrival).min().unwrap_or(0)
+    fn earliest(&self, members: impl Iterator<Item = PreparedIx>) -> i64 {
+        let arrival = |member| Some(self.world.needs[member].arrival).filter(|known| *known != 0);
+        members.filter_map(arrival).min().unwrap_or(0)
     }
 
     /// Credits and plans; while the group falls short its last spanning gang
     /// leaves it and stays an ordinary need.
-    fn settle(&mut self, group: &mut Group, used: &mut Used) -> Option<Prepared> {
-        loop {
-            if group.members.is_empty() {
-                return None;
+    fn settle_fold(&mut self, mut candidates: Candidates) {
+        let fold = candidates.fold;
+        while !candidates.members.is_empty() {
+            self.prepare_fold(&candidates);
+            self.credit(fold, Reach::at_first(candidates.held));
+            if !candidates.held {
+                self.plan(fold);
             }
-            let mut fold = self.prepare_fold(group);
-            self.credit(&mut fold, Reach::at_first(group.held));
-            let plan = if group.held { Default::default() } else { plan(self.world, &fold, used) };
-            let mut covered = fold.covered.clone();
-            for pick in &plan.picks {
-                let class = self.world.runs[pick.run].class;
-                covered.add_assign(fold.contribution(self.world.capacity(class)).as_ref());
-            }
-            let leaver = group
+            let found = self.units_found(fold);
+            let wanted = candidates.members.len() as i128;
+            let singles = candidates
                 .members
                 .iter()
-                .rposition(|number| self.is_spanning(*number))
-                .filter(|_| !covered.covers(&fold.aggregate));
-            match leaver {
-                Some(at) => {
-                    self.uncredit(&mut fold);
-                    group.members.remove(at);
-                }
-                None => {
-                    plan.use_up(used);
-                    return Some(fold);
-                }
+                .rposition(|(standing, _)| *standing != Standing::Single)
+                .filter(|_| found < wanted);
+            let Some(last) = singles else { return };
+            // A leaver that owned nothing changes nothing but the number: then as
+            // many leave as found no place.
+            let mut leaving = 1;
+            if candidates.members[last].0 == Standing::OwnsNothing {
+                let idle = candidates.members[..=last].iter().rev();
+                let idle = idle.take_while(|(standing, _)| *standing == Standing::OwnsNothing);
+                let short = usize::try_from(wanted - found).unwrap_or(usize::MAX);
+                leaving = idle.count().min(short);
+            }
+            self.unplan(fold);
+            self.world.release(fold);
+            for (_, gang) in candidates.members.drain(last + 1 - leaving..=last) {
+                self.world.needs[gang].folded_into = None;
             }
         }
+        self.world.needs[fold].members.clear();
+        self.world.needs[fold].aggregate = Totals::zero();
     }
 
-    fn prepare_fold(&self, group: &Group) -> Prepared {
-        let mut members = group.members.clone();
-        members.sort_unstable();
-        let keys: BTreeSet<Key> =
-            members.iter().map(|number| self.world.needs[*number].key).collect();
-        Prepared {
-            constraint: Constraint::Folded,
-            cluster: group.cluster,
-            profile: group.profile,
-            identity: self.fold_key(group),
-            own: keys.into_iter().chain(self.fold_key(group)).collect(),
-            fold_group: group.text.clone(),
-            arrival: self.earliest(&members),
-            aggregate: group.unit.scale(members.len() as u64),
-            unit: group.unit.clone(),
-            held: if group.held { self.hold_of(&members) } else { None },
-            members,
-            ..Prepared::default()
+    /// Whole units that the fold is credited with or plans to take.
+    fn units_found(&self, fold: PreparedIx) -> i128 {
+        let world = &*self.world;
+        let row = &world.needs[fold];
+        let pool = &world.pools[row.pool];
+        let units = |machine| {
+            let class = world.machines.rows[machine].class;
+            pool.units(&world.classes[class].capacity)
+        };
+        row.claims().map(units).fold(0, i128::saturating_add)
+    }
+
+    /// Makes the fold the need that its present members add up to.
+    fn prepare_fold(&mut self, candidates: &Candidates) {
+        let fold = candidates.fold;
+        let mut members = std::mem::take(&mut self.world.needs[fold].members);
+        members.clear();
+        members.extend(candidates.members.iter().map(|(_, gang)| *gang));
+        for member in &members {
+            self.world.needs[*member].folded_into = Some(fold);
         }
+        let world = &mut *self.world;
+        if members.len() > 1 {
+            members.sort_unstable_by(|a, b| world.serving_order(*a, *b));
+        }
+        let earliest = self.earliest(members.iter().copied());
+        let world = &mut *self.world;
+        let unit = &world.pools[world.needs[fold].pool].key.unit;
+        let aggregate = unit.scale(members.len() as u64);
+        let held = if candidates.held { hold_of(world, &members) } else { None };
+        let row = &mut world.needs[fold];
+        row.arrival = earliest;
+        row.aggregate = aggregate;
+        row.held = held;
+        row.members = members;
     }
 
-    /// Why a held fold is held: no session comes before a refusal, as in the order
-    /// of details.
-    fn hold_of(&self, members: &[usize]) -> Option<NoAcquire> {
-        let holds = || members.iter().filter_map(|number| self.world.needs[*number].held);
-        holds().find(|why| *why == NoAcquire::NoSession).or_else(|| holds().next())
+    /// Gives planned machines back to the view.
+    fn unplan(&mut self, need: PreparedIx) {
+        let picks = std::mem::take(&mut self.world.needs[need].picks);
+        for pick in &picks {
+            let row = &mut self.world.runs[pick.run];
+            row.cursor = row.cursor.min(pick.at);
+            row.planned -= 1;
+            let (class, kind) = (row.class, row.kind);
+            self.recount(class, kind, false);
+        }
+        if !picks.is_empty() {
+            // Cached heads must not lie behind the cursors.
+            let pool = self.world.needs[need].pool;
+            self.world.pools[pool].ranks.iter_mut().for_each(|rank| rank.view = 0);
+        }
     }
 
     /// `min_unit` does not cover the aggregate.
-    fn is_spanning(&self, number: usize) -> bool {
-        let need = self.world.need(number);
-        !need.min_unit.covers(&need.aggregate)
+    fn is_spanning(&self, gang: PreparedIx) -> bool {
+        let row = &self.world.needs[gang];
+        !self.world.pools[row.pool].key.unit.covers(&row.aggregate)
     }
 
-    fn standing(&self, number: usize) -> Standing {
-        if !self.is_spanning(number) {
+    fn standing(&self, gang: PreparedIx) -> Standing {
+        if !self.is_spanning(gang) {
             return Standing::Single;
         }
-        let aggregate = &self.world.need(number).aggregate;
-        let own = self.own_classes(number);
+        let own = self.own_classes(gang);
+        let wanted = &self.world.needs[gang].aggregate;
         if own.is_empty() {
             Standing::OwnsNothing
-        } else if own.iter().any(|(class, _)| self.world.capacity(*class).covers(aggregate)) {
+        } else if own.iter().any(|(class, _)| self.world.classes[*class].capacity.covers(wanted)) {
             Standing::OwnsWhole
         } else {
             Standing::OwnsParts
@@ -199,43 +211,42 @@ impl Phase1<'_, '_> {
 
     /// Its own machines of one domain cover it together while none covers it
     /// alone: folding would evict it.
-    fn is_served_across_machines(&self, number: usize) -> bool {
-        let row = &self.world.needs[number];
-        let aggregate = &self.world.need(number).aggregate;
-        let profile = self.world.profiles.row(row.profile);
-        let mut domains: BTreeMap<DomainId, (Totals, bool)> = BTreeMap::new();
-        for (class, count) in self.own_classes(number) {
-            let Some(domain) = profile.same[class] else { continue };
-            let (sum, alone) = domains.entry(domain).or_default();
-            sum.add_assign(&self.world.capacity(class).scale(count as u64));
-            *alone |= self.world.capacity(class).covers(aggregate);
+    fn is_served_across_machines(&self, gang: PreparedIx) -> bool {
+        let own = self.own_classes(gang);
+        let row = &self.world.needs[gang];
+        let mut domains: SmallVec<[(DomainIx, Totals, bool); 2]> = SmallVec::new();
+        for (class, count) in own {
+            let Some(domain) = self.world.domain(row, class) else { continue };
+            let capacity = &self.world.classes[class].capacity;
+            let at = match domains.iter().position(|(known, ..)| *known == domain) {
+                Some(at) => at,
+                None => {
+                    domains.push((domain, Totals::zero(), false));
+                    domains.len() - 1
+                }
+            };
+            domains[at].1.add_assign(&capacity.scale(count as u64));
+            domains[at].2 |= capacity.covers(&row.aggregate);
         }
-        domains.values().any(|(sum, alone)| !alone && sum.covers(aggregate))
+        domains.iter().any(|(_, sum, alone)| !alone && sum.covers(&row.aggregate))
     }
 
     /// Classes and numbers of the unclaimed machines that a gang owns and can use.
-    fn own_classes(&self, number: usize) -> Vec<(usize, usize)> {
-        let row = &self.world.needs[number];
-        let min_unit = &self.world.need(number).min_unit;
-        let profile = self.world.profiles.row(row.profile);
-        let own = |number: &&usize| {
-            let run = &self.world.runs[**number];
-            run.free() > 0
-                && self.world.machines[run.sample].key == Some(row.key)
-                && profile.matches[run.class]
-                && self.world.capacity(run.class).covers(min_unit)
+    fn own_classes(&self, gang: PreparedIx) -> SmallVec<[(ClassIx, usize); 4]> {
+        let world = &*self.world;
+        let row = &world.needs[gang];
+        let own = |run: &crate::handle::RunIx| {
+            let run = &world.runs[*run];
+            let left = run.members.len() - run.claimed as usize;
+            (left > 0 && world.pools[row.pool].has(run.class)).then_some((run.class, left))
         };
-        self.world.bound[row.cluster]
-            .iter()
-            .filter(own)
-            .map(|number| (self.world.runs[*number].class, self.world.runs[*number].free()))
-            .collect()
+        world.names.accounts[row.account].runs.iter().filter_map(own).collect()
     }
 }
 
-/// `fold:` and `dimension=milli` pairs by name.
-fn unit_text(unit: &Totals) -> String {
-    let pairs: Vec<String> =
-        unit.by_name().iter().map(|(name, millis)| format!("{name}={millis}")).collect();
-    format!("fold:{}", pairs.join(","))
+/// Why a held fold is held: no session comes before a refusal, as in the order of
+/// details.
+fn hold_of(world: &crate::world::World, members: &[PreparedIx]) -> Option<NoAcquire> {
+    let holds = || members.iter().filter_map(|member| world.needs[*member].held);
+    holds().find(|why| *why == NoAcquire::NoSession).or_else(|| holds().next())
 }

@@ -1,164 +1,237 @@
 //! Phase 1: assignment (§6). One pass over tiers from the highest to the lowest.
 //! Claims are exclusive and take whole machines.
+//!
+//! Only what is queued is decided. A need that its own machines cover is settled:
+//! whatever happens elsewhere, it comes out the same until it, one of them, or a
+//! higher need that takes one of them changes. All others look at supply that they
+//! share, so they are decided again every cycle, in the same order as in a pass
+//! over everything.
 
 mod acquire;
 mod credit;
 mod domain;
 mod fold;
-mod prepared;
 mod share;
 mod spread;
 
-use hashbrown::HashSet;
+use std::collections::BTreeMap;
 
-use crate::world::{Key, World};
+use crate::{
+    handle::{GroupIx, PreparedIx},
+    world::{Constraint, Precedence, Unit, World},
+};
 
-pub(crate) use acquire::Used;
 pub(crate) use credit::Reach;
-pub(crate) use prepared::{Constraint, Pick, Prepared, lowers};
 pub(crate) use share::{coverage, load};
 pub(crate) use spread::Spread;
 
-/// Demand meets supply.
-pub(crate) struct Phase1<'w, 'a> {
-    pub(crate) world: &'w mut World<'a>,
-    /// (cluster, identity) of the needs of the present tier that own machines.
-    owners: HashSet<(usize, Key), foldhash::fast::FixedState>,
+/// Memory that is used again every cycle.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    heads: Vec<credit::Head>,
+    ranked: Vec<acquire::Ranked>,
+    buckets: Vec<domain::Bucket>,
+    order: Vec<u32>,
 }
 
-/// Assigns, and returns the prepared needs in serving order.
-pub(crate) fn assign(world: &mut World<'_>) -> Vec<Prepared> {
-    let tiers = world.needs.last().map_or(0, |row| row.tier + 1);
-    let mut phase = Phase1 { world, owners: HashSet::default() };
-    let mut prepared = Vec::with_capacity(phase.world.needs.len());
-    let mut start = 0;
-    for tier in 0..tiers {
-        let len = phase.world.needs[start..].iter().take_while(|row| row.tier == tier).count();
-        prepared.extend(phase.serve_tier(start..start + len));
-        start += len;
+pub(crate) struct Phase1<'w> {
+    pub(crate) world: &'w mut World,
+    scratch: &'w mut Scratch,
+    /// What is still to be decided, the highest tier last.
+    tiers: BTreeMap<Precedence, Vec<Unit>>,
+    /// Everything that was decided.
+    decided: Vec<PreparedIx>,
+    /// Gangs that were decided.
+    gangs: Vec<GroupIx>,
+    /// Held needs that are still short.
+    held: Vec<PreparedIx>,
+    /// Every tier has been served: what is claimed stays claimed.
+    all_served: bool,
+}
+
+/// What a pass looked at.
+pub(crate) struct Assigned {
+    /// Needs and folds that were decided, in no order that means anything.
+    pub(crate) decided: Vec<PreparedIx>,
+}
+
+/// Decides what is queued.
+pub(crate) fn assign(world: &mut World, scratch: &mut Scratch) -> Assigned {
+    let mut phase = Phase1 {
+        world,
+        scratch,
+        tiers: BTreeMap::new(),
+        decided: Vec::new(),
+        gangs: Vec::new(),
+        held: Vec::new(),
+        all_served: false,
+    };
+    phase.take_queue();
+    while let Some((_, units)) = phase.tiers.pop_last() {
+        phase.serve_tier(&units);
     }
-    phase.credit_held(&mut prepared);
-    prepared
+    phase.credit_held();
+    phase.settle();
+    Assigned { decided: phase.decided }
 }
 
-impl Phase1<'_, '_> {
-    fn serve_tier(&mut self, rows: std::ops::Range<usize>) -> Vec<Prepared> {
-        let needs: Vec<usize> = rows.collect();
-        self.owners.clear();
-        for &number in &needs {
-            let row = &self.world.needs[number];
-            if !self.world.need(number).aggregate.is_zero() {
-                self.owners.insert((row.cluster, row.key));
+impl Phase1<'_> {
+    /// Sorts what is queued, now or meanwhile, into tiers.
+    fn take_queue(&mut self) {
+        while let Some(unit) = self.world.queue.pop() {
+            let live = match unit {
+                Unit::Need(need) => {
+                    let row = &mut self.world.needs[need];
+                    row.queued = false;
+                    !row.removed && row.gangs.is_none()
+                }
+                Unit::Gangs(gangs) => {
+                    let row = &mut self.world.gangs[gangs];
+                    row.queued = false;
+                    !row.members.is_empty()
+                }
+            };
+            if live {
+                let tier = self.world.tier(unit);
+                self.tiers.entry(tier).or_default().push(unit);
             }
         }
-        // A: folded classes, then gangs, credit bound supply.
-        let (folds, mut used) = self.fold(&needs);
-        let folded: HashSet<usize, foldhash::fast::FixedState> =
-            folds.iter().flat_map(|fold| fold.members.iter().copied()).collect();
-        let unfolded = needs.iter().filter(|number| !folded.contains(*number));
-        let mut tier: Vec<Prepared> =
-            folds.into_iter().chain(unfolded.map(|number| self.prepare(*number))).collect();
-        tier.sort_by(|a, b| self.serving_order(a, b));
-        // Inside a step the most constrained go first.
-        let mut order: Vec<usize> = (0..tier.len()).collect();
-        order.sort_by_key(|at| (tier[*at].constraint, tier[*at].turn));
-        let of = |wanted: fn(&Prepared) -> bool| -> Vec<usize> {
-            order.iter().copied().filter(|at| wanted(&tier[*at])).collect()
-        };
-        let gangs = of(|need| need.constraint == Constraint::Same);
-        let others = of(|need| need.constraint >= Constraint::Spread);
-        let active = of(|need| !need.is_quiet());
+    }
 
-        for at in gangs {
-            let need = &mut tier[at];
-            let reach = Reach::at_first(need.is_quiet());
-            self.choose_domain(need, reach, &used);
-            if need.is_homeless() {
+    fn serve_tier(&mut self, units: &[Unit]) {
+        let (mut groups, mut needs) = (Vec::new(), Vec::new());
+        for unit in units {
+            match unit {
+                Unit::Need(need) => needs.push(*need),
+                Unit::Gangs(gangs) => groups.push(*gangs),
+            }
+        }
+        for need in &needs {
+            self.start_over(*need);
+        }
+        self.world.view += 1;
+        // A: folded classes, then gangs, credit bound supply.
+        let folds = self.fold(&groups);
+        for gangs in &groups {
+            let members = &self.world.gangs[*gangs].members;
+            let unfolded =
+                members.iter().filter(|member| self.world.needs[**member].folded_into.is_none());
+            needs.extend(unfolded);
+        }
+        let world = &*self.world;
+        needs.sort_unstable_by(|a, b| {
+            let constraint = |need: &PreparedIx| world.needs[*need].constraint;
+            constraint(a).cmp(&constraint(b)).then_with(|| world.serving_order(*a, *b))
+        });
+        let same = needs.partition_point(|need| world.needs[*need].constraint == Constraint::Same);
+        let (gangs, others) = needs.split_at(same);
+        for &need in gangs {
+            let reach = Reach::at_first(self.world.needs[need].is_quiet());
+            self.choose_domain(need, reach);
+            if self.world.needs[need].is_homeless() {
                 continue;
             }
             self.credit(need, reach);
-            if !need.is_quiet() {
-                acquire::plan(self.world, need, &used).use_up(&mut used);
+            if !self.world.needs[need].is_quiet() {
+                self.plan(need);
             }
         }
         // B: spread and plain needs credit, then everybody takes what is left.
-        for at in others {
-            let need = &mut tier[at];
-            self.credit(need, Reach::at_first(need.is_quiet()));
+        for &need in others {
+            self.credit(need, Reach::at_first(self.world.needs[need].is_quiet()));
         }
-        for &at in &active {
-            let need = &mut tier[at];
-            if need.is_homeless() {
-                self.choose_domain(need, Reach::All, &used);
+        let active = |world: &World, need: &PreparedIx| !world.needs[*need].is_quiet();
+        for &need in folds.iter().chain(&needs) {
+            if active(self.world, &need) {
+                if self.world.needs[need].is_homeless() {
+                    self.choose_domain(need, Reach::All);
+                }
+                self.credit(need, Reach::All);
             }
-            self.credit(need, Reach::All);
         }
         // C: everybody acquires.
-        for at in active {
-            let need = &mut tier[at];
-            if !need.is_homeless() && !need.residual().is_zero() {
-                self.acquire(need);
+        self.world.view += 1;
+        let mut as_planned = true;
+        for &need in folds.iter().chain(&needs) {
+            if active(self.world, &need) {
+                self.acquire(need, &mut as_planned);
+            } else {
+                self.world.needs[need].picks.clear();
             }
         }
-        tier
-    }
-
-    /// A need as its cluster sent it.
-    fn prepare(&self, number: usize) -> Prepared {
-        let row = &self.world.needs[number];
-        let need = self.world.need(number);
-        let profile = self.world.profiles.row(row.profile);
-        let constraint = if profile.is_gang() {
-            Constraint::Same
-        } else if profile.has_spread() {
-            Constraint::Spread
-        } else {
-            Constraint::Plain
+        let held = |need: &PreparedIx| {
+            let row = &self.world.needs[*need];
+            row.held.is_some() && !row.is_parked() && !row.is_covered()
         };
-        Prepared {
-            members: vec![number],
-            constraint,
-            turn: number,
-            cluster: row.cluster,
-            profile: row.profile,
-            identity: Some(row.key),
-            own: vec![row.key],
-            arrival: need.arrival,
-            aggregate: need.aggregate.clone(),
-            unit: need.min_unit.scale(1),
-            parked: row.is_parked(),
-            held: row.held,
-            ..Prepared::default()
-        }
+        self.held.extend(folds.iter().chain(&needs).filter(|need| held(need)));
+        self.decided.extend(folds.iter().chain(&needs));
+        self.gangs.extend(groups);
+        // Whoever lost a machine to this tier is decided again in its own.
+        self.take_queue();
     }
 
-    /// The total order, inside one tier.
-    fn serving_order(&self, a: &Prepared, b: &Prepared) -> std::cmp::Ordering {
-        let world = &self.world;
-        a.arrival
-            .cmp(&b.arrival)
-            .then_with(|| a.cluster.cmp(&b.cluster))
-            .then_with(|| world.fingerprint(a.profile).cmp(world.fingerprint(b.profile)))
-            .then_with(|| group(world, a).cmp(group(world, b)))
-            .then_with(|| a.aggregate.cmp_by_name(&b.aggregate))
+    /// Forgets what the last cycle came to.
+    fn start_over(&mut self, need: PreparedIx) {
+        let row = &mut self.world.needs[need];
+        row.was_parked = row.is_parked();
+        row.domain = None;
+        row.satisfiable = false;
+        row.rule = 0;
+        row.spread_stopped = false;
+        row.looked_around = false;
+        row.plan_stands = false;
+        row.settled = false;
+        row.short = None;
+        row.folded_into = None;
     }
 
     /// After the last tier each held need still short is credited with what nobody
     /// in its cluster claimed (§4.3): surplus that serves it stays.
-    fn credit_held(&mut self, prepared: &mut [Prepared]) {
-        for need in prepared {
-            if need.held.is_none() || need.parked || need.residual().is_zero() {
-                continue;
-            }
-            if need.is_homeless() {
-                self.choose_domain(need, Reach::All, &Used::new());
+    fn credit_held(&mut self) {
+        let mut held = std::mem::take(&mut self.held);
+        self.world.view += 1;
+        self.all_served = true;
+        let world = &*self.world;
+        held.sort_unstable_by(|a, b| {
+            world.precedence(*b).cmp(&world.precedence(*a)).then_with(|| world.serving_order(*a, *b))
+        });
+        for need in held {
+            if self.world.needs[need].is_homeless() {
+                self.choose_domain(need, Reach::All);
             }
             self.credit(need, Reach::All);
         }
     }
-}
 
-/// Text of a need's group.
-pub(crate) fn group<'n>(world: &'n World<'_>, need: &'n Prepared) -> &'n str {
-    if need.is_fold() { &need.fold_group } else { &world.need(need.members[0]).group }
+    /// How many of the machines that carry its stamp are claimed, by whomever.
+    fn owned_claims(&self, need: PreparedIx) -> usize {
+        let mut claimed = 0;
+        self.own_accounts(need, |account| {
+            let runs = &self.world.names.accounts[account].runs;
+            claimed += runs.iter().map(|run| self.world.runs[*run].claimed as usize).sum::<usize>();
+        });
+        claimed
+    }
+
+    /// Who saw nothing but its own machines need not be asked again.
+    fn settle(&mut self) {
+        for &need in &self.decided {
+            // What another took today may be its own again tomorrow.
+            let robbed = self.owned_claims(need) != self.world.needs[need].credits.len();
+            let row = &mut self.world.needs[need];
+            // One that was parked will not be in the next cycle.
+            let moving = row.looked_around || !row.picks.is_empty() || row.was_parked || robbed;
+            row.settled = row.is_covered() && !moving;
+        }
+        for &gangs in &self.gangs {
+            let row = &self.world.gangs[gangs];
+            let settled = |need: &PreparedIx| {
+                let row = &self.world.needs[*need];
+                row.folded_into.is_some() || row.settled
+            };
+            let fold = &self.world.needs[row.fold];
+            let fold_settled = fold.members.is_empty() || fold.settled;
+            self.world.gangs[gangs].settled = fold_settled && row.members.iter().all(settled);
+        }
+    }
 }

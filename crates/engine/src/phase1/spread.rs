@@ -1,82 +1,98 @@
 //! Counts of a need's machines over the domains of its hard spread (§6.4).
 
-use std::collections::BTreeMap;
+use smallvec::SmallVec;
 
-use super::prepared::Prepared;
-use crate::world::{DomainId, World};
+use crate::{
+    handle::{ClassIx, DomainIx, PreparedIx},
+    world::World,
+};
 
 /// Machines per domain. Domains are the values present among the need's claims
 /// and the candidates it could take.
+#[derive(Clone)]
 pub(crate) struct Spread {
-    of_class: Vec<Option<DomainId>>,
-    counts: BTreeMap<DomainId, u32>,
+    counts: SmallVec<[(DomainIx, u32); 8]>,
     max_skew: u32,
 }
 
 impl Spread {
-    /// Over what the need claims, what it could acquire, and `more` runs.
-    pub(crate) fn over(world: &World<'_>, need: &Prepared, more: &[usize]) -> Self {
-        let profile = world.profiles.row(need.profile);
-        let of_class = profile.spread.clone();
-        let mut counts = BTreeMap::new();
-        for claim in need.claims() {
-            if let Some(domain) = of_class[world.runs[claim.run].class] {
-                *counts.entry(domain).or_insert(0) += 1;
+    /// Over what the need claims and what it could acquire.
+    pub(crate) fn over(world: &World, need: PreparedIx) -> Self {
+        let row = &world.needs[need];
+        let mut spread = Self {
+            counts: SmallVec::new(),
+            max_skew: world.profiles[row.profile].max_skew,
+        };
+        for machine in row.claims() {
+            spread.add(world.domain(row, world.machines.rows[machine].class));
+        }
+        for &class in &world.pools[row.pool].classes {
+            let acquirable = world.classes[class].unbound.acquirable;
+            if acquirable.iter().any(|run| world.runs[*run].has_unclaimed()) {
+                spread.widen(world, need, class);
             }
         }
-        let acquirable = profile.classes.iter().flat_map(|class| &world.acquirable_of[*class]);
-        for &number in acquirable.chain(more) {
-            let run = &world.runs[number];
-            if run.free() > 0
-                && need.usable(world, run.class)
-                && let Some(domain) = of_class[run.class]
-            {
-                counts.entry(domain).or_insert(0);
-            }
-        }
-        Self { of_class, counts, max_skew: profile.max_skew }
+        spread
     }
 
     /// Makes a domain known that has no machine of the need yet.
-    pub(crate) fn widen(&mut self, class: usize) {
-        if let Some(domain) = self.of_class[class] {
-            self.counts.entry(domain).or_insert(0);
+    pub(crate) fn widen(&mut self, world: &World, need: PreparedIx, class: ClassIx) {
+        if let Some(domain) = world.domain(&world.needs[need], class) {
+            self.count(domain);
         }
     }
 
-    /// Whether one more machine of this class keeps the skew. A machine without
+    fn count(&mut self, domain: DomainIx) -> &mut u32 {
+        let at = match self.counts.iter().position(|(known, _)| *known == domain) {
+            Some(at) => at,
+            None => {
+                self.counts.push((domain, 0));
+                self.counts.len() - 1
+            }
+        };
+        &mut self.counts[at].1
+    }
+
+    /// Whether a domain is counted; a missing one needs no counting.
+    pub(crate) fn knows(&self, domain: Option<DomainIx>) -> bool {
+        domain.is_none_or(|domain| self.counts.iter().any(|(known, _)| *known == domain))
+    }
+
+    /// Whether one more machine in this domain keeps the skew. A machine without
     /// the key is no candidate.
-    pub(crate) fn admits(&self, class: usize) -> bool {
-        self.admits_above(class, self.min())
+    pub(crate) fn admits(&self, domain: Option<DomainIx>) -> bool {
+        self.admits_above(domain, self.min())
     }
 
     /// The same, against a least count that stays as it is.
-    pub(crate) fn admits_above(&self, class: usize, min: u32) -> bool {
-        self.of_class[class]
-            .and_then(|domain| self.counts.get(&domain))
-            .is_some_and(|count| *count < min.saturating_add(self.max_skew))
+    pub(crate) fn admits_above(&self, domain: Option<DomainIx>, min: u32) -> bool {
+        self.counts
+            .iter()
+            .find(|(known, _)| Some(*known) == domain)
+            .is_some_and(|(_, count)| *count < min.saturating_add(self.max_skew))
     }
 
     pub(crate) fn min(&self) -> u32 {
-        self.counts.values().min().copied().unwrap_or(0)
+        self.counts.iter().map(|(_, count)| *count).min().unwrap_or(0)
     }
 
     pub(crate) fn skew(&self) -> u32 {
-        self.counts.values().max().copied().unwrap_or(0) - self.min()
+        self.counts.iter().map(|(_, count)| *count).max().unwrap_or(0) - self.min()
     }
 
     pub(crate) fn max_skew(&self) -> u32 {
         self.max_skew
     }
 
-    pub(crate) fn add(&mut self, class: usize) {
-        if let Some(domain) = self.of_class[class] {
-            *self.counts.entry(domain).or_insert(0) += 1;
+    pub(crate) fn add(&mut self, domain: Option<DomainIx>) {
+        if let Some(domain) = domain {
+            *self.count(domain) += 1;
         }
     }
 
-    pub(crate) fn remove(&mut self, class: usize) {
-        if let Some(count) = self.of_class[class].and_then(|domain| self.counts.get_mut(&domain)) {
+    pub(crate) fn remove(&mut self, domain: Option<DomainIx>) {
+        if let Some(domain) = domain {
+            let count = self.count(domain);
             *count = count.saturating_sub(1);
         }
     }

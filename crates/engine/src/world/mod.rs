@@ -1,108 +1,197 @@
-//! One cycle's input in dense form: indices instead of text.
-//!
-//! Clusters and machines are numbered in name order and needs in the order in
-//! which they are served, so that comparing numbers compares what they stand for.
+//! Everything that a cycle decides from, in dense form: numbers instead of text,
+//! machines that differ only in id as one, and what follows from both kept up to
+//! date as things change.
 
-mod build;
 mod class;
+mod demand;
+mod machine;
 mod names;
-mod overlay;
+mod pool;
+mod prepared;
 mod profile;
 mod run;
+mod seat;
+mod supply;
+mod topology;
 
-use bigfleet_model::{Fingerprint, MachineState, Need, Stamp, Totals};
+use std::sync::Arc;
 
-pub(crate) use build::build;
-pub(crate) use class::ClassRow;
-pub(crate) use profile::{DomainId, Profiles};
-pub(crate) use run::{Run, RunKind};
+use bigfleet_model::{Class, Fingerprint, Profile, Totals};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 
-use crate::input::{CycleInput, HeldBack, NoAcquire, Time};
-use names::Names;
+pub(crate) use class::{ClassIndex, ClassRow, UnboundRuns};
+pub(crate) use machine::{Cold, DrainEnd, DrainRow, Hidden, MachineRow, Machines, Providers};
+pub(crate) use names::{ClusterRow, Names, Shelf};
+pub(crate) use pool::{PoolKey, PoolRow, RankRow};
+pub(crate) use prepared::{GangRow, Pick, Prepared, lowers};
+pub(crate) use profile::{Constraint, Precedence, ProfileRow};
+pub(crate) use run::{RunKind, RunRow};
+pub(crate) use topology::{Topologies, TopologyRow};
 
-/// Identity of a need inside a cluster: (fingerprint, group), interned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Key(pub(crate) u32);
+use crate::{
+    handle::{
+        AccountIx, ClassIx, ClusterIx, Column, DomainIx, GroupIx, MachineIx, PoolIx, PreparedIx,
+        ProfileIx, RunIx, StampIx,
+    },
+    input::Time,
+};
 
-/// A machine after the overlay of what is pending.
-pub(crate) struct MachineRow<'a> {
-    pub(crate) state: MachineState,
-    pub(crate) class: usize,
-    pub(crate) cluster: Option<usize>,
-    pub(crate) stamp: Option<&'a Stamp>,
-    /// Identity in the stamp.
-    pub(crate) key: Option<Key>,
-    /// Whose purchase a Creating machine is.
-    pub(crate) for_cluster: Option<usize>,
-    pub(crate) idle_since: Option<Time>,
-    pub(crate) drain: DrainRow,
-    pub(crate) held_back: Option<HeldBack>,
-    /// Place in the input's snapshot.
-    pub(crate) source: usize,
+/// See the module's head.
+#[derive(Default)]
+pub(crate) struct World {
+    pub(crate) names: Names,
+    pub(crate) classes: Column<ClassIx, ClassRow>,
+    class_index: ClassIndex,
+    pub(crate) topologies: Topologies,
+    pub(crate) profiles: Column<ProfileIx, ProfileRow>,
+    profile_numbers: HashMap<Fingerprint, ProfileIx, FixedState>,
+    unranked_profiles: bool,
+    pub(crate) pools: Column<PoolIx, PoolRow>,
+    pool_numbers: HashMap<PoolKey, PoolIx, FixedState>,
+    pub(crate) machines: Machines,
+    pub(crate) providers: Providers,
+    pub(crate) runs: Column<RunIx, RunRow>,
+    run_numbers: HashMap<RunId, RunIx, FixedState>,
+    free_runs: Vec<RunIx>,
+    pub(crate) needs: Column<PreparedIx, Prepared>,
+    free_needs: Vec<PreparedIx>,
+    pub(crate) gangs: Column<GroupIx, GangRow>,
+    gang_numbers: HashMap<(ClusterIx, ProfileIx, Totals), GroupIx, FixedState>,
+    free_gangs: Vec<GroupIx>,
+    /// Roll-ups taken in so far.
+    roll_ups: u32,
+    /// Machines whose run may no longer be right.
+    moved: Vec<MachineIx>,
+    /// What has to be decided in the next cycle.
+    pub(crate) queue: Vec<Unit>,
+    /// Needs that may count on machines that are not Configured yet.
+    pub(crate) unready: Vec<PreparedIx>,
+    /// Drains by machine, in numbers.
+    pub(crate) drains: HashMap<MachineIx, DrainRow, FixedState>,
+    /// Idle machines that may be given back, by the time since when they idle.
+    pub(crate) idle: std::collections::BTreeSet<(Time, MachineIx)>,
+    /// Changes whenever cursors of acquirable runs start anew.
+    pub(crate) view: u32,
 }
 
-/// What is known of a drain.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct DrainRow {
-    pub(crate) deadline: Option<Time>,
-    pub(crate) preemptor_priority: Option<i32>,
-    pub(crate) preemptor: Option<(usize, Key)>,
+/// What makes machines one run: kind, class, cluster, stamp.
+type RunId = (RunKind, ClassIx, Option<ClusterIx>, Option<StampIx>);
+
+/// What is decided at once: a need, or gangs that may fold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Need(PreparedIx),
+    Gangs(GroupIx),
 }
 
-/// A need as its cluster sent it.
-pub(crate) struct NeedRow {
-    pub(crate) source: usize,
-    pub(crate) cluster: usize,
-    pub(crate) profile: usize,
-    pub(crate) key: Key,
-    pub(crate) tier: usize,
-    pub(crate) age: u32,
-    pub(crate) held: Option<NoAcquire>,
-}
-
-/// Everything that a cycle decides from.
-pub(crate) struct World<'a> {
-    pub(crate) input: &'a CycleInput,
-    pub(crate) names: Names<'a>,
-    pub(crate) classes: Vec<ClassRow<'a>>,
-    pub(crate) profiles: Profiles,
-    /// By id.
-    pub(crate) machines: Vec<MachineRow<'a>>,
-    /// In the order in which they are served.
-    pub(crate) needs: Vec<NeedRow>,
-    pub(crate) runs: Vec<Run>,
-    /// Machines of all runs, by id inside each run.
-    pub(crate) members: Vec<usize>,
-    /// Runs of bound and bought machines, by cluster.
-    pub(crate) bound: Vec<Vec<usize>>,
-    /// Runs that anybody may acquire from, by class.
-    pub(crate) acquirable_of: Vec<Vec<usize>>,
-    pub(crate) ready: Vec<bool>,
-}
-
-impl NeedRow {
-    /// Gone quiet after too many hopeless cycles, but for a probe now and then
-    /// (§4.1).
-    pub(crate) fn is_parked(&self) -> bool {
-        const PARK_AFTER: u32 = 8;
-        const PROBE_EVERY: u32 = 32;
-        self.age >= PARK_AFTER && !self.age.is_multiple_of(PROBE_EVERY)
+impl World {
+    pub(crate) fn class(&mut self, class: &Arc<Class>) -> ClassIx {
+        if let Some(known) = self.class_index.find(class, &self.classes) {
+            return known;
+        }
+        let number = crate::handle::Handle::at(self.classes.len());
+        let mut run = |kind| self.runs.push(RunRow::new(kind, number, None, None, None));
+        let unbound = UnboundRuns {
+            acquirable: RunKind::ACQUIRABLE.map(&mut run),
+            draining: run(RunKind::Draining),
+            withheld: [run(RunKind::ProviderFailing), run(RunKind::Quota)],
+        };
+        self.classes.push(ClassRow::new(class.clone(), unbound));
+        self.class_index.insert(number, &self.classes);
+        self.topologies.learn(class);
+        for pool in self.pools.rows_mut() {
+            pool.learn(&self.classes);
+        }
+        number
     }
-}
 
-impl<'a> World<'a> {
-    /// A need as its cluster sent it.
-    pub(crate) fn need(&self, number: usize) -> &'a Need {
-        &self.input.demand[self.needs[number].source]
+    pub(crate) fn profile(&mut self, profile: &Arc<Profile>) -> ProfileIx {
+        if let Some(known) = self.profile_numbers.get(profile.fingerprint()) {
+            return *known;
+        }
+        let keys = profile::topology_keys(profile);
+        let classes = self.classes.iter().map(|(_, row)| &*row.class);
+        let topology = (!keys.is_empty()).then(|| self.topologies.intern(keys, classes));
+        let number = self.profiles.push(ProfileRow::new(profile.clone(), topology));
+        self.profile_numbers.insert(profile.fingerprint().clone(), number);
+        self.unranked_profiles = true;
+        number
     }
 
-    /// Canonical text of a profile.
-    pub(crate) fn fingerprint(&self, profile: usize) -> &Fingerprint {
-        self.profiles.row(profile).profile.fingerprint()
+    /// The profile that a gang's profile folds into.
+    fn folded_profile(&mut self, gang: ProfileIx) -> ProfileIx {
+        if let Some(known) = self.profiles[gang].folded {
+            return known;
+        }
+        let folded = Arc::new(profile::folded(&self.profiles[gang].profile));
+        let number = self.profile(&folded);
+        self.profiles[gang].folded = Some(number);
+        number
     }
 
-    /// What a class can hold.
-    pub(crate) fn capacity(&self, class: usize) -> &Totals {
-        &self.classes[class].capacity
+    fn pool(&mut self, key: PoolKey) -> PoolIx {
+        if let Some(known) = self.pool_numbers.get(&key) {
+            return *known;
+        }
+        let mut row = PoolRow::new(key.clone());
+        row.learn(&self.classes);
+        let number = self.pools.push(row);
+        self.pool_numbers.insert(key, number);
+        number
+    }
+
+    /// Places of clusters and fingerprints in the order of their texts.
+    pub(crate) fn rank_names(&mut self) {
+        self.names.rank();
+        if std::mem::take(&mut self.unranked_profiles) {
+            let mut order: Vec<ProfileIx> = self.profiles.handles().collect();
+            order.sort_unstable_by(|a, b| self.fingerprint(*a).cmp(self.fingerprint(*b)));
+            for (rank, profile) in order.into_iter().enumerate() {
+                self.profiles[profile].rank = rank as u32;
+            }
+        }
+    }
+
+    pub(crate) fn fingerprint(&self, profile: ProfileIx) -> &Fingerprint {
+        self.profiles[profile].profile.fingerprint()
+    }
+
+    pub(crate) fn precedence(&self, need: PreparedIx) -> Precedence {
+        self.profiles[self.needs[need].profile].precedence
+    }
+
+    pub(crate) fn priority(&self, need: PreparedIx) -> i32 {
+        self.profiles[self.needs[need].profile].profile.priority()
+    }
+
+    /// Topology of a need's domains.
+    pub(crate) fn topology(&self, need: &Prepared) -> Option<&TopologyRow> {
+        self.pools[need.pool].key.topology.map(|topology| self.topologies.row(topology))
+    }
+
+    /// Domain of a class as a need sees it.
+    pub(crate) fn domain(&self, need: &Prepared, class: ClassIx) -> Option<DomainIx> {
+        self.topology(need)?.of_class(class)
+    }
+
+    /// Requirements hold and the unit fits; a gang looks only into its domain.
+    pub(crate) fn usable(&self, need: &Prepared, class: ClassIx) -> bool {
+        self.pools[need.pool].has(class)
+            && (need.constraint != Constraint::Same
+                || need.domain.is_none()
+                || self.domain(need, class) == need.domain)
+    }
+
+    /// Whether only its own machines mattered to a need, and still do.
+    pub(crate) fn is_settled(&self, need: PreparedIx) -> bool {
+        let row = &self.needs[need];
+        row.gangs.map_or(row.settled, |gangs| self.gangs[gangs].settled)
+    }
+
+    /// The need or fold that owns an account's machines in the eyes of its tier.
+    pub(crate) fn owner(&self, account: AccountIx) -> Option<PreparedIx> {
+        let row = &self.names.accounts[account];
+        row.need.filter(|need| !self.needs[*need].aggregate.is_zero()).or(row.fold)
     }
 }

@@ -1,0 +1,245 @@
+//! The needs table: what every cluster wants (§1.6).
+
+use std::cmp::Ordering;
+
+use bigfleet_model::{Group, Need, Totals};
+
+use super::{Constraint, GangRow, PoolKey, Prepared, Unit, World};
+use crate::{
+    handle::{AccountIx, ClusterIx, GroupIx, PoolIx, PreparedIx, ProfileIx},
+    input::NoAcquire,
+};
+
+impl World {
+    /// Replaces the whole contribution of a cluster. A need that stays keeps its
+    /// arrival: stamping it anew would reshuffle equal needs and feed churn.
+    pub(crate) fn replace(&mut self, cluster: ClusterIx, needs: &[Need]) {
+        self.roll_ups = self.roll_ups.wrapping_add(1);
+        let roll_up = self.roll_ups;
+        for need in needs {
+            let number = self.put(cluster, need);
+            self.needs[number].roll_up = roll_up;
+        }
+        let mut known = std::mem::take(&mut self.names.clusters[cluster].needs);
+        known.retain(|number| {
+            let stays = self.needs[*number].roll_up == roll_up;
+            if !stays {
+                self.drop_need(*number);
+            }
+            stays
+        });
+        self.names.clusters[cluster].needs = known;
+    }
+
+    fn put(&mut self, cluster: ClusterIx, need: &Need) -> PreparedIx {
+        let key = self.names.key(need.profile.fingerprint(), &need.group);
+        let account = self.names.account(cluster, key);
+        if let Some(known) = self.names.accounts[account].need {
+            self.change(known, need);
+            return known;
+        }
+        let profile = self.profile(&need.profile);
+        let pool = self.pool_of(profile, need.min_unit.scale(1));
+        let constraint = self.profiles[profile].constraint;
+        let number = self.add(Prepared {
+            arrival: need.arrival,
+            aggregate: need.aggregate.clone(),
+            ..blank(constraint, cluster, profile, account, pool, need.group.clone())
+        });
+        self.names.accounts[account].need = Some(number);
+        self.names.clusters[cluster].needs.push(number);
+        self.join_gangs(number);
+        // Machines may carry its stamp already, for somebody else's use so far.
+        self.touch(number);
+        number
+    }
+
+    /// Another size of a known need.
+    fn change(&mut self, number: PreparedIx, need: &Need) {
+        let row = &self.needs[number];
+        let same_unit = {
+            let unit = &self.pools[row.pool].key.unit;
+            unit.covers(&need.min_unit) && need.min_unit.covers(unit)
+        };
+        if row.aggregate == need.aggregate && same_unit {
+            return;
+        }
+        self.touch(number);
+        self.leave_gangs(number);
+        let pool = self.pool_of(self.needs[number].profile, need.min_unit.scale(1));
+        let row = &mut self.needs[number];
+        row.aggregate = need.aggregate.clone();
+        row.pool = pool;
+        self.join_gangs(number);
+        self.touch(number);
+    }
+
+    fn drop_need(&mut self, number: PreparedIx) {
+        self.touch(number);
+        self.leave_gangs(number);
+        let account = self.needs[number].account;
+        self.names.accounts[account].need = None;
+        let row = &mut self.needs[number];
+        row.removed = true;
+        row.age = 0;
+        self.free_needs.push(number);
+        // Whoever is short looks again by itself; what it held is free now.
+    }
+
+    fn add(&mut self, row: Prepared) -> PreparedIx {
+        match self.free_needs.pop() {
+            // A number that is still in a list must not get into it twice.
+            Some(number) => {
+                let Prepared { queued, listed_unready, .. } = self.needs[number];
+                self.needs[number] = Prepared { queued, listed_unready, ..row };
+                number
+            }
+            None => self.needs.push(row),
+        }
+    }
+
+    fn pool_of(&mut self, profile: ProfileIx, unit: Totals) -> PoolIx {
+        let row = &self.profiles[profile];
+        let requirements = row.profile.requirements().to_vec();
+        let topology = row.topology;
+        self.pool(PoolKey { requirements, unit, folded: false, topology })
+    }
+
+    pub(crate) fn hold(&mut self, account: AccountIx, why: Option<NoAcquire>) {
+        let Some(number) = self.names.accounts[account].need else { return };
+        if self.needs[number].held != why {
+            self.needs[number].held = why;
+            self.touch(number);
+        }
+    }
+
+    /// Gangs that want something may fold with their like (§4.2).
+    fn join_gangs(&mut self, number: PreparedIx) {
+        let row = &self.needs[number];
+        if row.constraint != Constraint::Same || row.aggregate.is_zero() {
+            return;
+        }
+        let (cluster, gang, unit) = (row.cluster, row.profile, row.aggregate.clone());
+        let profile = self.folded_profile(gang);
+        let id = (cluster, profile, unit);
+        let gangs = match self.gang_numbers.get(&id) {
+            Some(known) => *known,
+            None => self.form_gangs(id),
+        };
+        self.gangs[gangs].members.push(number);
+        self.needs[number].gangs = Some(gangs);
+    }
+
+    fn form_gangs(&mut self, id: (ClusterIx, ProfileIx, Totals)) -> GroupIx {
+        let (cluster, profile, unit) = id.clone();
+        let group = Group::from(unit_text(&unit));
+        let fingerprint = self.fingerprint(profile).clone();
+        let key = self.names.key(&fingerprint, &group);
+        let account = self.names.account(cluster, key);
+        let requirements = self.profiles[profile].profile.requirements().to_vec();
+        let pool = self.pool(PoolKey { requirements, unit, folded: true, topology: None });
+        let fold = self.add(blank(Constraint::Folded, cluster, profile, account, pool, group));
+        let row = GangRow { members: Vec::new(), fold, settled: false, queued: false };
+        let gangs = match self.free_gangs.pop() {
+            Some(number) => {
+                let queued = self.gangs[number].queued;
+                self.gangs[number] = GangRow { queued, ..row };
+                number
+            }
+            None => self.gangs.push(row),
+        };
+        self.needs[fold].gangs = Some(gangs);
+        self.gang_numbers.insert(id, gangs);
+        gangs
+    }
+
+    fn leave_gangs(&mut self, number: PreparedIx) {
+        self.needs[number].folded_into = None;
+        let Some(gangs) = self.needs[number].gangs.take() else { return };
+        self.gangs[gangs].members.retain(|known| *known != number);
+        if self.gangs[gangs].members.is_empty() {
+            let fold = self.gangs[gangs].fold;
+            self.release(fold);
+            let row = &mut self.needs[fold];
+            row.removed = true;
+            row.members.clear();
+            let account = row.account;
+            let id = (row.cluster, row.profile, self.pools[row.pool].key.unit.clone());
+            self.names.accounts[account].fold = None;
+            self.gang_numbers.remove(&id);
+            self.free_gangs.push(gangs);
+            self.free_needs.push(fold);
+        }
+    }
+
+    /// The total order (§5) of needs of one tier; names must be ranked.
+    pub(crate) fn serving_order(&self, a: PreparedIx, b: PreparedIx) -> Ordering {
+        let (a, b) = (&self.needs[a], &self.needs[b]);
+        let rank = |need: &Prepared| {
+            let cluster = self.names.clusters[need.cluster].rank;
+            (need.arrival, cluster, self.profiles[need.profile].rank)
+        };
+        rank(a)
+            .cmp(&rank(b))
+            .then_with(|| a.group.cmp(&b.group))
+            .then_with(|| a.aggregate.cmp_by_name(&b.aggregate))
+    }
+
+    /// The tier in which a unit is decided.
+    pub(crate) fn tier(&self, unit: Unit) -> super::Precedence {
+        match unit {
+            Unit::Need(need) => self.precedence(need),
+            Unit::Gangs(gangs) => self.precedence(self.gangs[gangs].fold),
+        }
+    }
+}
+
+/// A need that has not been decided yet.
+fn blank(
+    constraint: Constraint,
+    cluster: ClusterIx,
+    profile: ProfileIx,
+    account: AccountIx,
+    pool: PoolIx,
+    group: Group,
+) -> Prepared {
+    Prepared {
+        constraint,
+        cluster,
+        profile,
+        account,
+        pool,
+        gangs: None,
+        group,
+        arrival: 0,
+        aggregate: Totals::zero(),
+        age: 0,
+        held: None,
+        folded_into: None,
+        members: Vec::new(),
+        removed: false,
+        roll_up: 0,
+        was_parked: false,
+        domain: None,
+        satisfiable: false,
+        rule: 0,
+        covered: Totals::zero(),
+        credits: Vec::new(),
+        picks: Vec::new(),
+        plan_stands: false,
+        spread_stopped: false,
+        looked_around: false,
+        settled: false,
+        queued: false,
+        unready: 0,
+        listed_unready: false,
+        short: None,
+    }
+}
+
+/// `fold:` and `dimension=milli` pairs by name.
+fn unit_text(unit: &Totals) -> String {
+    let pairs: Vec<String> =
+        unit.by_name().iter().map(|(name, millis)| format!("{name}={millis}")).collect();
+    format!("fold:{}", pairs.join(","))
+}

@@ -1,0 +1,332 @@
+//! Every machine into its run, and claims on the machines of runs.
+
+use bigfleet_model::MachineState;
+
+use super::{RunKind, RunRow, Shelf, Unit, World};
+use crate::{
+    handle::{AccountIx, MachineIx, PreparedIx, RunIx},
+    input::HeldBack,
+};
+
+/// Which way a machine goes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Way {
+    Out,
+    In,
+}
+
+impl World {
+    /// Brings runs up to date with machines.
+    pub(crate) fn seat(&mut self) {
+        self.machines.put_in_order();
+        let mut moved = std::mem::take(&mut self.moved);
+        let mut moves: Vec<(RunIx, Way, u64, MachineIx)> = Vec::new();
+        for &number in &moved {
+            self.machines.rows[number].moved = false;
+            let target = self.run_of(number);
+            let row = self.machines.rows[number];
+            if row.run == target {
+                continue;
+            }
+            if let Some(claimant) = row.claimant {
+                self.touch(claimant);
+            }
+            for run in [row.run, target].into_iter().flatten() {
+                if let Some(account) = self.runs[run].account {
+                    self.touch_account(account);
+                }
+            }
+            moves.extend(row.run.map(|run| (run, Way::Out, row.label, number)));
+            moves.extend(target.map(|run| (run, Way::In, row.label, number)));
+            self.machines.rows[number].run = target;
+        }
+        moved.clear();
+        self.moved = moved;
+        moves.sort_unstable_by_key(|(run, way, label, _)| (*run, *way, *label));
+        for of_run in moves.chunk_by(|a, b| a.0 == b.0) {
+            let run = of_run[0].0;
+            let outs = of_run.partition_point(|one| one.1 == Way::Out);
+            let (out, into) = of_run.split_at(outs);
+            let labels = |at: &MachineIx| self.machines.rows[*at].label;
+            take_out(&mut self.runs[run].members, out, labels);
+            put_in(&mut self.runs[run].members, into, labels);
+            self.runs[run].next = 0;
+            self.runs[run].view = 0;
+            self.list(run);
+        }
+    }
+
+    /// The run in which a machine belongs.
+    fn run_of(&mut self, number: MachineIx) -> Option<RunIx> {
+        let row = self.machines.rows[number];
+        if row.removed {
+            return None;
+        }
+        let unbound = self.classes[row.class].unbound;
+        let acquirable = |at: usize| match row.held_back {
+            None => Some(unbound.acquirable[at]),
+            Some(HeldBack::ProviderFailing) => Some(unbound.withheld[0]),
+            Some(HeldBack::Quota) => Some(unbound.withheld[1]),
+        };
+        match row.state {
+            MachineState::Configured | MachineState::Configuring => {
+                let cluster = row.cluster?;
+                let account = row.stamp.map(|stamp| {
+                    let key = self.names.stamps[stamp].key;
+                    self.names.account(cluster, key)
+                });
+                let id = (RunKind::Bound, row.class, row.cluster, row.stamp);
+                Some(self.run(id, account))
+            }
+            MachineState::Creating => match row.stamp {
+                None => acquirable(1),
+                Some(stamp) => {
+                    let row_of_stamp = &self.names.stamps[stamp];
+                    let (key, cluster) = (row_of_stamp.key, row_of_stamp.for_cluster?);
+                    let account = self.names.account(cluster, key);
+                    let id = (RunKind::Bought, row.class, Some(cluster), row.stamp);
+                    Some(self.run(id, Some(account)))
+                }
+            },
+            MachineState::Idle => acquirable(0),
+            MachineState::Speculative => acquirable(2),
+            MachineState::Draining => Some(unbound.draining),
+            MachineState::Deleting | MachineState::Failed => None,
+        }
+    }
+
+    fn run(&mut self, id: super::RunId, account: Option<AccountIx>) -> RunIx {
+        if let Some(known) = self.run_numbers.get(&id) {
+            return *known;
+        }
+        let row = RunRow::new(id.0, id.1, id.2, id.3, account);
+        let number = match self.free_runs.pop() {
+            Some(number) => {
+                self.runs[number] = row;
+                number
+            }
+            None => self.runs.push(row),
+        };
+        self.run_numbers.insert(id, number);
+        number
+    }
+
+    /// Makes a run of bound or bought machines known to those who look for
+    /// machines, and forgets it once it is empty.
+    fn list(&mut self, number: RunIx) {
+        let run = &self.runs[number];
+        let (Some(cluster), class, account, kind) = (run.cluster, run.class, run.account, run.kind)
+        else {
+            return;
+        };
+        let wanted = !run.members.is_empty();
+        if wanted != run.listed {
+            self.runs[number].listed = wanted;
+            let runs_of_account = account.map(|account| &mut self.names.accounts[account].runs);
+            if let Some(runs) = runs_of_account {
+                if wanted {
+                    runs.push(number);
+                } else {
+                    runs.retain(|known| *known != number);
+                }
+            }
+            if kind == RunKind::Bound {
+                let shelves = &mut self.names.clusters[cluster].shelves;
+                let bound = &mut self.classes[class].bound;
+                let shelf = shelves.iter().position(|shelf| shelf.class == class);
+                match (wanted, shelf) {
+                    (true, Some(at)) => shelves[at].runs.push(number),
+                    (true, None) => {
+                        shelves.push(Shelf { class, runs: smallvec::smallvec![number] });
+                    }
+                    (false, Some(at)) => shelves[at].runs.retain(|known| *known != number),
+                    (false, None) => {}
+                }
+                if wanted {
+                    bound.push(number);
+                } else if let Some(at) = bound.iter().position(|known| *known == number) {
+                    bound.swap_remove(at);
+                }
+            }
+        }
+        self.open_or_close(number);
+        if !wanted {
+            let run = &self.runs[number];
+            self.run_numbers.remove(&(run.kind, run.class, run.cluster, run.stamp));
+            self.free_runs.push(number);
+        }
+    }
+
+    /// Keeps the list of bound runs with unclaimed machines.
+    fn open_or_close(&mut self, number: RunIx) {
+        let run = &mut self.runs[number];
+        let Some(cluster) = run.cluster.filter(|_| run.kind == RunKind::Bound) else { return };
+        let open = &mut self.names.clusters[cluster].open;
+        match (run.has_unclaimed(), run.open_at) {
+            (true, None) => {
+                run.open_at = Some(open.len() as u32);
+                open.push(number);
+            }
+            (false, Some(at)) => {
+                run.open_at = None;
+                open.swap_remove(at as usize);
+                if let Some(moved) = open.get(at as usize).copied() {
+                    self.runs[moved].open_at = Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn claim(&mut self, machine: MachineIx, need: PreparedIx) {
+        let row = &mut self.machines.rows[machine];
+        row.claimant = Some(need);
+        let ready = row.state == MachineState::Configured;
+        if let Some(number) = row.run {
+            let run = &mut self.runs[number];
+            run.claimed += 1;
+            if !run.has_unclaimed() {
+                self.open_or_close(number);
+            }
+        }
+        if !ready {
+            self.count_unready(need, true);
+        }
+    }
+
+    pub(crate) fn unclaim(&mut self, machine: MachineIx) {
+        let row = &mut self.machines.rows[machine];
+        let Some(need) = row.claimant.take() else { return };
+        let ready = row.state == MachineState::Configured;
+        if let Some(number) = row.run {
+            let run = &mut self.runs[number];
+            run.claimed -= 1;
+            run.next = 0;
+            run.view = 0;
+            if run.open_at.is_none() {
+                self.open_or_close(number);
+            }
+        }
+        if !ready {
+            self.count_unready(need, false);
+        }
+    }
+
+    /// One more machine of a need that is not Configured yet, or one fewer.
+    pub(super) fn count_unready(&mut self, need: PreparedIx, more: bool) {
+        let row = &mut self.needs[need];
+        if !more {
+            row.unready = row.unready.saturating_sub(1);
+            return;
+        }
+        row.unready += 1;
+        if !row.listed_unready {
+            row.listed_unready = true;
+            self.unready.push(need);
+        }
+    }
+
+    /// Gives back all that a need counts on.
+    pub(crate) fn release(&mut self, need: PreparedIx) {
+        let row = &mut self.needs[need];
+        let (mut credits, mut picks) =
+            (std::mem::take(&mut row.credits), std::mem::take(&mut row.picks));
+        row.covered = bigfleet_model::Totals::zero();
+        row.looked_around = false;
+        credits.drain(..).for_each(|machine| self.unclaim(machine));
+        picks.drain(..).for_each(|pick| self.unclaim(pick.machine));
+        let row = &mut self.needs[need];
+        (row.credits, row.picks) = (credits, picks);
+    }
+
+    /// The need must be decided again.
+    pub(crate) fn touch(&mut self, need: PreparedIx) {
+        match self.needs[need].gangs {
+            Some(gangs) => self.enqueue(Unit::Gangs(gangs)),
+            None => self.enqueue(Unit::Need(need)),
+        }
+    }
+
+    pub(crate) fn touch_account(&mut self, account: AccountIx) {
+        let row = &self.names.accounts[account];
+        for need in [row.need, row.fold].into_iter().flatten() {
+            self.touch(need);
+        }
+    }
+
+    /// Notes what must be decided, and gives back what it counted on.
+    pub(crate) fn enqueue(&mut self, unit: Unit) {
+        match unit {
+            Unit::Need(need) => {
+                let row = &mut self.needs[need];
+                if std::mem::replace(&mut row.queued, true) {
+                    return;
+                }
+                row.settled = false;
+                self.release(need);
+            }
+            Unit::Gangs(gangs) => {
+                let row = &mut self.gangs[gangs];
+                if std::mem::replace(&mut row.queued, true) {
+                    return;
+                }
+                row.settled = false;
+                let (fold, members) = (row.fold, std::mem::take(&mut row.members));
+                self.release(fold);
+                members.iter().for_each(|member| self.release(*member));
+                self.gangs[gangs].members = members;
+            }
+        }
+        self.queue.push(unit);
+    }
+
+    /// The first member at or after a place that nobody claims.
+    pub(crate) fn unclaimed_from(&self, run: RunIx, mut at: u32) -> u32 {
+        let members = &self.runs[run].members;
+        while let Some(member) = members.get(at as usize)
+            && self.machines.rows[*member].claimant.is_some()
+        {
+            at += 1;
+        }
+        at
+    }
+}
+
+type Moves<'m> = &'m [(RunIx, Way, u64, MachineIx)];
+
+/// Closes the gaps in one pass.
+fn take_out(members: &mut Vec<MachineIx>, out: Moves<'_>, label: impl Fn(&MachineIx) -> u64) {
+    let (mut to, mut from) = (0, 0);
+    for (_, _, gone, _) in out {
+        let at = from + members[from..].partition_point(|known| label(known) < *gone);
+        if to < from {
+            members.copy_within(from..at, to);
+        }
+        to += at - from;
+        from = at + 1;
+    }
+    if from > 0 {
+        let len = members.len();
+        members.copy_within(from..len, to);
+        members.truncate(to + len - from);
+    }
+}
+
+/// Opens the gaps in one pass, from the end.
+fn put_in(members: &mut Vec<MachineIx>, into: Moves<'_>, label: impl Fn(&MachineIx) -> u64) {
+    if into.is_empty() {
+        return;
+    }
+    let mut from = members.len();
+    members.extend(into.iter().map(|one| one.3));
+    let mut to = members.len();
+    for (_, _, new, number) in into.iter().rev() {
+        let at = members[..from].partition_point(|known| label(known) < *new);
+        let len = from - at;
+        members.copy_within(at..from, to - len);
+        to -= len + 1;
+        members[to] = *number;
+        from = at;
+    }
+}
+

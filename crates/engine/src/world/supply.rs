@@ -1,0 +1,260 @@
+//! Machines come, change and go; what is pending hides what is reported (§3).
+
+use std::sync::Arc;
+
+use bigfleet_model::{CapacityType, MachineState, Stamp};
+
+use super::{Cold, DrainEnd, DrainRow, Hidden, MachineRow, World};
+use crate::{
+    action::{Action, ActionKind},
+    handle::{AccountIx, MachineIx},
+    input::{HeldBack, NeedKey, Tracked},
+};
+
+/// Orders what should not be there twice.
+fn order(action: &Action) -> (u8, String) {
+    let rank = match action.kind {
+        ActionKind::Bootstrap(_) => 0,
+        ActionKind::Provision(_) => 1,
+        ActionKind::Preempt { .. } => 2,
+        ActionKind::Reclaim { .. } => 3,
+        ActionKind::Delete => 4,
+    };
+    (rank, format!("{action:?}"))
+}
+
+impl World {
+    /// Takes in a machine, new or known.
+    pub(crate) fn upsert(&mut self, tracked: &Tracked) -> MachineIx {
+        let machine = &tracked.machine;
+        let class = self.class(&machine.class);
+        let cluster = machine.cluster.as_ref().map(|cluster| self.names.cluster(cluster));
+        let stamp = machine.stamp.as_ref().map(|stamp| self.names.stamp(stamp));
+        let reported = Hidden { state: machine.state, cluster, stamp };
+        let number = match self.machines.find(&machine.id) {
+            Some(number) => {
+                self.unlist_idle(number);
+                let row = &mut self.machines.rows[number];
+                let before = std::mem::replace(&mut row.class, class);
+                row.idle_since = tracked.idle_since;
+                self.classes[before].machines -= 1;
+                self.machines.cold[number] = Cold::of(machine, &mut self.providers);
+                number
+            }
+            None => {
+                let row = MachineRow {
+                    label: 0,
+                    idle_since: tracked.idle_since,
+                    class,
+                    cluster,
+                    stamp,
+                    run: None,
+                    claimant: None,
+                    state: machine.state,
+                    held_back: None,
+                    moved: false,
+                    removed: false,
+                };
+                self.machines.insert(row, Cold::of(machine, &mut self.providers))
+            }
+        };
+        self.classes[class].machines += 1;
+        let (drains, errors) = (&mut self.machines.drains, &mut self.machines.errors);
+        match &tracked.drain {
+            Some(drain) => drop(drains.insert(number, drain.clone())),
+            None => drop(drains.remove(&number)),
+        }
+        if machine.last_error.is_empty() {
+            errors.remove(&number);
+        } else {
+            errors.insert(number, machine.last_error.as_str().into());
+        }
+        self.see(number, reported);
+        number
+    }
+
+    /// A machine is gone.
+    pub(crate) fn remove(&mut self, number: MachineIx) {
+        self.unlist_idle(number);
+        self.set_drain(number, None);
+        let class = self.machines.rows[number].class;
+        self.classes[class].machines -= 1;
+        self.machines.forget(number);
+        self.mark_moved(number);
+    }
+
+    /// Notes an action that is queued or executing.
+    pub(crate) fn pend(&mut self, number: MachineIx, action: Action) {
+        let pending = self.machines.pending.entry(number).or_default();
+        pending.push(action);
+        if pending.len() > 1 {
+            pending.sort_by_cached_key(order);
+        }
+        self.see_again(number);
+    }
+
+    /// Forgets what was pending for a machine.
+    pub(crate) fn unpend(&mut self, number: MachineIx) {
+        if self.machines.pending.remove(&number).is_some() {
+            self.see_again(number);
+        }
+    }
+
+    pub(crate) fn hold_back(&mut self, number: MachineIx, why: Option<HeldBack>) {
+        if self.machines.rows[number].held_back != why {
+            self.machines.rows[number].held_back = why;
+            self.mark_moved(number);
+        }
+    }
+
+    /// Gives a machine another stamp; what is pending for it carries it, too.
+    pub(crate) fn stamp(&mut self, number: MachineIx, stamp: &Arc<Stamp>) {
+        let interned = self.names.stamp(stamp);
+        let row = &self.machines.rows[number];
+        if row.removed || row.stamp == Some(interned) {
+            return;
+        }
+        let mut reported = self.machines.reported(number);
+        let hidden = self.machines.hidden.contains_key(&number);
+        for action in self.machines.pending.get_mut(&number).into_iter().flatten() {
+            if let ActionKind::Bootstrap(acquisition) | ActionKind::Provision(acquisition) =
+                &mut action.kind
+            {
+                acquisition.stamp = stamp.clone();
+            }
+        }
+        if !hidden {
+            reported.stamp = Some(interned);
+        }
+        self.unlist_idle(number);
+        self.see(number, reported);
+    }
+
+    fn see_again(&mut self, number: MachineIx) {
+        let reported = self.machines.reported(number);
+        self.unlist_idle(number);
+        self.see(number, reported);
+    }
+
+    /// Overlays what is pending on what is reported. An entry whose machine has
+    /// left the action's start state changes nothing.
+    fn see(&mut self, number: MachineIx, reported: Hidden) {
+        let action = self.machines.pending.get(&number).and_then(|pending| {
+            pending.iter().find(|action| action.kind.start() == reported.state).cloned()
+        });
+        let mut seen = reported.clone();
+        let mut drain = None;
+        match action.as_ref().map(|action| &action.kind) {
+            None => {
+                // Left over from an earlier drain, it says nothing.
+                let known = self.machines.drains.get(&number).cloned();
+                drain = known.filter(|_| seen.state == MachineState::Draining).map(|known| DrainRow {
+                    end: known.deadline.map_or(DrainEnd::Unknown, DrainEnd::At),
+                    preemptor_priority: known.preemptor_priority,
+                    preemptor: known.preemptor.map(|key| self.account_of(&key)),
+                });
+            }
+            Some(ActionKind::Bootstrap(acquisition)) => {
+                seen = Hidden {
+                    state: MachineState::Configuring,
+                    cluster: Some(self.names.cluster(&acquisition.cluster)),
+                    stamp: Some(self.names.stamp(&acquisition.stamp)),
+                };
+            }
+            Some(ActionKind::Provision(acquisition)) => {
+                seen = Hidden {
+                    state: MachineState::Creating,
+                    cluster: None,
+                    stamp: Some(self.names.stamp(&acquisition.stamp)),
+                };
+            }
+            Some(ActionKind::Preempt { grace, preemptor_priority, preemptor, .. }) => {
+                seen.state = MachineState::Draining;
+                drain = Some(DrainRow {
+                    end: DrainEnd::After(*grace),
+                    preemptor_priority: Some(*preemptor_priority),
+                    preemptor: Some(self.account_of(preemptor)),
+                });
+            }
+            Some(ActionKind::Reclaim { grace, .. }) => {
+                seen.state = MachineState::Draining;
+                drain = Some(DrainRow {
+                    end: DrainEnd::After(*grace),
+                    preemptor_priority: None,
+                    preemptor: None,
+                });
+            }
+            Some(ActionKind::Delete) => seen.state = MachineState::Deleting,
+        }
+        if action.is_some() {
+            self.machines.hidden.insert(number, reported);
+        } else {
+            self.machines.hidden.remove(&number);
+        }
+        self.set_drain(number, drain);
+        self.change_state(number, &seen);
+        self.list_idle(number);
+        self.mark_moved(number);
+    }
+
+    /// Keeps count of claimed machines that are not Configured yet.
+    fn change_state(&mut self, number: MachineIx, seen: &Hidden) {
+        let row = &mut self.machines.rows[number];
+        let was_ready = row.state == MachineState::Configured;
+        (row.state, row.cluster, row.stamp) = (seen.state, seen.cluster, seen.stamp);
+        let is_ready = row.state == MachineState::Configured;
+        if let Some(claimant) = row.claimant
+            && was_ready != is_ready
+        {
+            self.count_unready(claimant, !is_ready);
+        }
+    }
+
+    pub(crate) fn account_of(&mut self, key: &NeedKey) -> AccountIx {
+        let cluster = self.names.cluster(&key.cluster);
+        let number = self.names.key(&key.fingerprint, &key.group);
+        self.names.account(cluster, number)
+    }
+
+    fn set_drain(&mut self, number: MachineIx, drain: Option<DrainRow>) {
+        let account = drain.as_ref().and_then(|drain| drain.preemptor);
+        let before = match drain {
+            Some(drain) => self.drains.insert(number, drain),
+            None => self.drains.remove(&number),
+        };
+        if let Some(account) = before.and_then(|drain| drain.preemptor) {
+            self.names.accounts[account].drains.retain(|known| *known != number);
+        }
+        if let Some(account) = account {
+            self.names.accounts[account].drains.push(number);
+        }
+    }
+
+    /// Owned hardware is never given back.
+    fn may_be_released(&self, number: MachineIx) -> Option<crate::input::Time> {
+        let row = &self.machines.rows[number];
+        let kind = self.classes[row.class].capacity_type();
+        let released = matches!(kind, CapacityType::OnDemand | CapacityType::Spot);
+        row.idle_since.filter(|_| row.state == MachineState::Idle && released)
+    }
+
+    fn unlist_idle(&mut self, number: MachineIx) {
+        if let Some(since) = self.may_be_released(number) {
+            self.idle.remove(&(since, number));
+        }
+    }
+
+    fn list_idle(&mut self, number: MachineIx) {
+        if let Some(since) = self.may_be_released(number) {
+            self.idle.insert((since, number));
+        }
+    }
+
+    fn mark_moved(&mut self, number: MachineIx) {
+        let row = &mut self.machines.rows[number];
+        if !row.moved {
+            row.moved = true;
+            self.moved.push(number);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Deciding again what changed comes to the same as deciding everything anew
+//! (§11), whatever changes between two cycles.
+
+#![allow(clippy::expect_used, reason = "helpers of tests fail by panicking")]
+
+use std::time::Duration;
+
+use bigfleet_engine::{
+    Action, ActionKind, CycleInput, CycleOutput, Engine, HeldBack, NeedKey, NoAcquire, Time,
+    Tracked, decide,
+};
+use bigfleet_model::MachineState;
+use bigfleet_oracle::worlds::{self, SplitMix64};
+
+/// Worlds per run; `BIGFLEET_WORLDS` asks for more.
+const WORLDS: u64 = 4_000;
+const CYCLES: u32 = 8;
+
+fn seeds() -> std::ops::Range<u64> {
+    let worlds = std::env::var("BIGFLEET_WORLDS").ok();
+    0..worlds.map_or(WORLDS, |text| {
+        text.parse::<u64>().expect("BIGFLEET_WORLDS is a number").div_ceil(5)
+    })
+}
+
+/// Which of several comparisons decided a domain is told, not compared.
+fn comparable(mut output: CycleOutput) -> CycleOutput {
+    for action in &mut output.actions {
+        action.domain_rule = 0;
+    }
+    output
+}
+
+/// Compares part by part, so that a difference can be read.
+fn assert_same(a: &CycleOutput, b: &CycleOutput, what: &str) {
+    assert_eq!(a.verdicts.len(), b.verdicts.len(), "{what}: verdicts");
+    for (at, (a, b)) in a.verdicts.iter().zip(&b.verdicts).enumerate() {
+        assert_eq!(a, b, "{what}: verdict {at}");
+    }
+    assert_eq!(a.claims, b.claims, "{what}: claims");
+    for (a, b) in a.actions.iter().zip(&b.actions) {
+        assert_eq!(a, b, "{what}: actions");
+    }
+    assert_eq!(a.unresolved, b.unresolved, "{what}: unresolved");
+    assert_eq!(a.gang_ages, b.gang_ages, "{what}: ages");
+    let rest = |of: &CycleOutput, than: &CycleOutput| {
+        of.actions.get(than.actions.len()..).unwrap_or_default().to_vec()
+    };
+    assert_eq!(rest(a, b), rest(b, a), "{what}: more actions");
+}
+
+/// What a machine becomes when an action on it is done.
+fn done(action: &Action, tracked: &Tracked, now: Time) -> Tracked {
+    let mut tracked = tracked.clone();
+    let machine = &mut tracked.machine;
+    tracked.drain = None;
+    match &action.kind {
+        ActionKind::Bootstrap(acquisition) => {
+            machine.state = MachineState::Configured;
+            machine.cluster = Some(acquisition.cluster.clone());
+            machine.stamp = Some(acquisition.stamp.clone());
+        }
+        ActionKind::Provision(_) | ActionKind::Preempt { .. } | ActionKind::Reclaim { .. } => {
+            machine.state = MachineState::Idle;
+            machine.cluster = None;
+            machine.stamp = None;
+            tracked.idle_since = Some(now);
+        }
+        ActionKind::Delete => machine.state = MachineState::Speculative,
+    }
+    tracked
+}
+
+fn one_of<'a, T>(random: &mut SplitMix64, of: &'a [T]) -> Option<&'a T> {
+    (!of.is_empty()).then(|| random.one(of))
+}
+
+/// Lets something happen.
+fn disturb(engine: &mut Engine, input: &CycleInput, output: &CycleOutput, random: &mut SplitMix64) {
+    let other = worlds::world(random.below(50_000));
+    for action in &output.actions {
+        match random.below(4) {
+            0 => engine.pend(action.clone()),
+            1 => {
+                let tracked = input.snapshot.iter().find(|one| one.machine.id == action.machine);
+                let tracked = tracked.expect("actions are for known machines");
+                engine.unpend(&action.machine);
+                engine.upsert(&done(action, tracked, input.now));
+            }
+            _ => {}
+        }
+    }
+    for _ in 0..random.below(4) {
+        match random.below(9) {
+            0 | 1 => {
+                if let Some(tracked) = one_of(random, &other.snapshot) {
+                    engine.upsert(tracked);
+                }
+            }
+            2 => {
+                if let Some(tracked) = one_of(random, &input.snapshot) {
+                    engine.remove(&tracked.machine.id);
+                }
+            }
+            3 | 4 => {
+                if let Some(need) = one_of(random, &other.demand) {
+                    let of_cluster = other.demand.iter().filter(|one| one.cluster == need.cluster);
+                    engine.replace(&need.cluster, &of_cluster.cloned().collect::<Vec<_>>());
+                }
+            }
+            5 => {
+                if let Some(need) = one_of(random, &input.demand) {
+                    let why = [None, Some(NoAcquire::NoSession), Some(NoAcquire::BootstrapRefused)];
+                    engine.hold(&NeedKey::of(need), why[random.below(3) as usize]);
+                }
+            }
+            6 => {
+                if let Some(tracked) = one_of(random, &input.snapshot) {
+                    let why = [None, Some(HeldBack::ProviderFailing), Some(HeldBack::Quota)];
+                    engine.hold_back(&tracked.machine.id, why[random.below(3) as usize]);
+                }
+            }
+            7 => {
+                // One need more or fewer of a size.
+                if let Some(need) = one_of(random, &input.demand) {
+                    let of_cluster = input.demand.iter().filter(|one| one.cluster == need.cluster);
+                    let mut needs: Vec<_> = of_cluster.cloned().collect();
+                    let at = random.below(needs.len() as u64) as usize;
+                    if random.below(2) == 0 {
+                        needs.remove(at);
+                    } else {
+                        let unit = needs[at].min_unit.clone();
+                        needs[at].aggregate.add_assign(&unit);
+                    }
+                    engine.replace(&need.cluster, &needs);
+                }
+            }
+            _ => {
+                if let Some(action) = one_of(random, &input.pending) {
+                    engine.unpend(&action.machine);
+                }
+            }
+        }
+    }
+    if random.below(3) > 0 {
+        engine.restamp();
+    }
+}
+
+#[test]
+fn inv_47_increments_come_to_the_same_as_a_full_pass() {
+    for seed in seeds() {
+        let mut random = SplitMix64::new(seed);
+        let world = worlds::world(seed);
+        let mut engine = Engine::load(&world);
+        let mut now = world.now;
+        for cycle in 0..CYCLES {
+            now = now.after(Duration::from_secs(random.below(60)));
+            let input = CycleInput { now, ..engine.input() };
+            engine.cycle(now);
+            let output = engine.output();
+            let what = format!("seed {seed}, cycle {cycle}");
+            assert_same(&comparable(output.clone()), &comparable(decide(&input)), &what);
+            disturb(&mut engine, &input, &output, &mut random);
+        }
+    }
+}
