@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use bigfleet_engine::ActionCounts;
 use bigfleet_model::{CapacityType, ClusterId, MachineState, Stamp};
 
 use super::{
     assignment::TYPES,
     catalog::at,
     cycles::cold,
-    driver::{Counts, Pass},
+    driver::Pass,
     make::{MachineSpec, Maker, NeedSpec, cluster, need},
     measure::{Measurement, Run},
 };
@@ -79,7 +80,7 @@ pub(super) fn phase2_inversions(run: &Run) -> Measured {
     }
     driver.assert_counts(100_000, 100);
     driver.cycle(Pass::Full);
-    assert_eq!(driver.counts(), Counts { preempt: 500, ..Counts::default() }, "victims");
+    assert_eq!(driver.counts(), ActionCounts { preempt: 500, ..ActionCounts::default() }, "victims");
     Ok(cold(run, &mut driver))
 }
 
@@ -123,7 +124,7 @@ pub(super) fn phase3_keep_all(run: &Run) -> Measured {
     }
     driver.assert_counts(450_000, 50);
     driver.cycle(Pass::Full);
-    assert_eq!(driver.counts(), Counts::default(), "nothing is taken");
+    assert_eq!(driver.counts(), ActionCounts::default(), "nothing is taken");
     Ok(cold(run, &mut driver))
 }
 
@@ -161,6 +162,6 @@ pub(super) fn preempt_storm(run: &Run) -> Measured {
     }
     driver.assert_counts(500_000, 10_000);
     driver.cycle(Pass::Full);
-    assert_eq!(driver.counts(), Counts { preempt: 25_000, ..Counts::default() }, "victims");
+    assert_eq!(driver.counts(), ActionCounts { preempt: 25_000, ..ActionCounts::default() }, "victims");
     Ok(cold(run, &mut driver))
 }

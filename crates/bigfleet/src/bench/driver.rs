@@ -109,7 +109,6 @@ impl Driver {
         self.engine.actions().iter().filter_map(complete).collect()
     }
 
-    #[cfg(test)]
     pub(super) fn actions(&self) -> Vec<Action> {
         self.engine.actions()
     }
