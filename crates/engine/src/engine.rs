@@ -213,6 +213,7 @@ impl Engine {
             let row = &self.world.needs[need];
             if !row.removed && !row.is_fold() {
                 self.world.touch(need);
+                self.world.start_afresh(need);
             }
         }
     }

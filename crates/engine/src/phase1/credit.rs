@@ -1,13 +1,13 @@
 //! Credit of bound supply (§6.1): what is bound counts, own machines first.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 
 use bigfleet_model::Totals;
 
 use super::{Phase1, Spread};
 use crate::{
     handle::{AccountIx, MachineIx, PreparedIx, RunIx},
-    world::{Constraint, RunKind, lowers},
+    world::{Constraint, KeepLevel, lowers},
 };
 
 /// Which machines of its cluster a need may be credited with.
@@ -32,9 +32,7 @@ impl Reach {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub(crate) run: RunIx,
-    kind: RunKind,
-    price: f64,
-    reclamation: f64,
+    level: KeepLevel,
     /// Place in the run, and label of the machine there.
     at: u32,
     label: u64,
@@ -47,20 +45,15 @@ impl Head {
     pub(super) fn is_taken_from(&self) -> bool {
         self.taken_from.is_some()
     }
-
-    /// Bound before bought, then keep order but for the id.
-    fn level(&self, other: &Self) -> Ordering {
-        self.kind
-            .cmp(&other.kind)
-            .then_with(|| self.price.total_cmp(&other.price))
-            .then_with(|| other.reclamation.total_cmp(&self.reclamation))
-    }
 }
 
 impl Phase1<'_> {
     /// Walks own machines, then free ones, each bound before bought, then in keep
     /// order, until the need is covered.
     pub(super) fn credit(&mut self, need: PreparedIx, reach: Reach) {
+        if self.world.needs[need].kept {
+            self.resume(need);
+        }
         let row = &self.world.needs[need];
         if row.is_homeless() || row.is_covered() {
             return;
@@ -69,6 +62,7 @@ impl Phase1<'_> {
         let mut heads = std::mem::take(&mut self.scratch.heads);
         heads.clear();
         self.own_heads(need, &mut heads);
+        self.world.needs[need].even &= self.are_even(need, &heads);
         self.walk(need, &mut residual, &mut heads, None);
         if !residual.is_zero() && reach != Reach::Own {
             let before = self.world.needs[need].credits.len();
@@ -84,6 +78,41 @@ impl Phase1<'_> {
             }
         }
         self.scratch.heads = heads;
+    }
+
+    /// Whether machines of all these runs contribute to whatever the need wants.
+    fn are_even(&self, need: PreparedIx, heads: &[Head]) -> bool {
+        let row = &self.world.needs[need];
+        heads.iter().all(|head| {
+            let class = &self.world.classes[self.world.runs[head.run].class];
+            class.capacity.spans(&row.aggregate)
+        })
+    }
+
+    /// Goes on from what the need kept: of its own machines it took the first
+    /// ones, as many as it then needed.
+    fn resume(&mut self, need: PreparedIx) {
+        let world = &mut *self.world;
+        let row = &mut world.needs[need];
+        let has_gaps = std::mem::take(&mut row.has_gaps);
+        row.kept = false;
+        let mut credits = std::mem::take(&mut row.credits);
+        if has_gaps {
+            credits.retain(|machine| world.machines.rows[*machine].claimant == Some(need));
+        }
+        while let Some(&last) = credits.last() {
+            let class = world.machines.rows[last].class;
+            let row = &mut world.needs[need];
+            let contribution = world.pools[row.pool].contribution(&world.classes[class].capacity);
+            let without = row.covered.sub_sat(contribution.as_ref());
+            if !without.covers(&row.aggregate) {
+                break;
+            }
+            row.covered = without;
+            credits.pop();
+            world.unclaim_last(last);
+        }
+        world.needs[need].credits = credits;
     }
 
     /// Counts over what the need claims, could acquire, or be credited with,
@@ -197,12 +226,9 @@ impl Phase1<'_> {
             None => world.unclaimed_from(run, row.next),
         };
         let machine = *row.members.get(at as usize)?;
-        let stamp = row.stamp.map(|stamp| &world.names.stamps[stamp].stamp);
         Some(Head {
             run,
-            kind: row.kind,
-            price: world.classes[row.class].price,
-            reclamation: stamp.map_or(0.0, |stamp| stamp.reclamation),
+            level: world.keep_level(run),
             at,
             label: world.machines.rows[machine].label,
             taken_from,
@@ -218,11 +244,12 @@ impl Phase1<'_> {
         heads: &mut Vec<Head>,
         mut spread: Option<&mut Spread>,
     ) {
-        heads.sort_unstable_by(|a, b| a.level(b).then_with(|| a.label.cmp(&b.label)));
+        heads.sort_unstable_by(|a, b| a.level.cmp(&b.level).then_with(|| a.label.cmp(&b.label)));
         let mut start = 0;
         while start < heads.len() && !residual.is_zero() {
-            let end = start
-                + heads[start..].iter().take_while(|head| head.level(&heads[start]).is_eq()).count();
+            let level = heads[start].level;
+            let alike = heads[start..].iter().take_while(|head| head.level.cmp(&level).is_eq());
+            let end = start + alike.count();
             self.walk_level(need, residual, &mut heads[start..end], spread.as_deref_mut());
             start = end;
         }
@@ -236,30 +263,22 @@ impl Phase1<'_> {
         heads: &mut [Head],
         mut spread: Option<&mut Spread>,
     ) {
-        loop {
-            let mut first = None;
-            let mut least = u64::MAX;
-            for (at, head) in heads.iter().enumerate() {
-                if head.label < least {
-                    (first, least) = (Some(at), head.label);
-                }
-            }
-            let Some(first) = first else { return };
+        // In id order: the first of the heap is the next machine.
+        let mut order = std::mem::take(&mut self.scratch.merge);
+        order.clear();
+        order.extend(heads.iter().enumerate().map(|(at, head)| Reverse((head.label, at))));
+        while let Some(Reverse((_, first))) = order.pop() {
             let head = heads[first];
             let class = self.world.runs[head.run].class;
             let pool = &self.world.pools[self.world.needs[need].pool];
             let contribution =
                 pool.contribution(&self.world.classes[class].capacity).into_owned();
             // The label up to which this run alone goes on.
-            let mut bound = u64::MAX;
-            for (at, other) in heads.iter().enumerate() {
-                if at != first {
-                    bound = bound.min(other.label);
-                }
-            }
+            let bound = order.peek().map_or(u64::MAX, |Reverse((label, _))| *label);
             let mut head = head;
             while head.label < bound {
                 if residual.is_zero() {
+                    self.scratch.merge = order;
                     return;
                 }
                 // What lowers nothing now never will: a residual only shrinks.
@@ -273,7 +292,7 @@ impl Phase1<'_> {
                 if admitted {
                     let machine = self.world.runs[head.run].members[head.at as usize];
                     if let Some(lower) = head.taken_from.take() {
-                        self.world.touch(lower);
+                        self.world.rob(lower);
                     }
                     self.take(need, machine, &contribution, residual);
                     if let Some(spread) = spread.as_deref_mut() {
@@ -295,7 +314,11 @@ impl Phase1<'_> {
                     .map_or(u64::MAX, |machine| self.world.machines.rows[*machine].label);
             }
             heads[first] = head;
+            if head.label != u64::MAX {
+                order.push(Reverse((head.label, first)));
+            }
         }
+        self.scratch.merge = order;
     }
 
     fn take(

@@ -14,7 +14,10 @@ mod fold;
 mod share;
 mod spread;
 
-use std::collections::BTreeMap;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+};
 
 use crate::{
     handle::{GroupIx, PreparedIx},
@@ -32,6 +35,7 @@ pub(crate) struct Scratch {
     ranked: Vec<acquire::Ranked>,
     buckets: Vec<domain::Bucket>,
     order: Vec<u32>,
+    merge: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 pub(crate) struct Phase1<'w> {
@@ -219,6 +223,7 @@ impl Phase1<'_> {
             // What another took today may be its own again tomorrow.
             let robbed = self.owned_claims(need) != self.world.needs[need].credits.len();
             let row = &mut self.world.needs[need];
+            row.tidy = !row.looked_around && !robbed && row.gangs.is_none();
             // One that was parked will not be in the next cycle.
             let moving = row.looked_around || !row.picks.is_empty() || row.was_parked || robbed;
             row.settled = row.is_covered() && !moving;

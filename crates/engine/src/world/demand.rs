@@ -16,19 +16,36 @@ impl World {
     pub(crate) fn replace(&mut self, cluster: ClusterIx, needs: &[Need]) {
         self.roll_ups = self.roll_ups.wrapping_add(1);
         let roll_up = self.roll_ups;
+        let known = std::mem::take(&mut self.names.clusters[cluster].needs);
+        let mut listed = Vec::with_capacity(needs.len());
+        // Roll-ups come in the same order every time, but for what came and went.
+        let mut at = 0;
         for need in needs {
-            let number = self.put(cluster, need);
+            let near = (at..known.len().min(at + 2)).find(|at| self.is(known[*at], need));
+            let number = match near {
+                Some(near) => {
+                    at = near + 1;
+                    self.change(known[near], need);
+                    known[near]
+                }
+                None => self.put(cluster, need),
+            };
             self.needs[number].roll_up = roll_up;
+            listed.push(number);
         }
-        let mut known = std::mem::take(&mut self.names.clusters[cluster].needs);
-        known.retain(|number| {
-            let stays = self.needs[*number].roll_up == roll_up;
-            if !stays {
-                self.drop_need(*number);
+        self.names.clusters[cluster].needs = listed;
+        for number in known {
+            if self.needs[number].roll_up != roll_up {
+                self.drop_need(number);
             }
-            stays
-        });
-        self.names.clusters[cluster].needs = known;
+        }
+    }
+
+    /// Whether a known need has this identity.
+    fn is(&self, known: PreparedIx, need: &Need) -> bool {
+        let row = &self.needs[known];
+        row.group == need.group
+            && self.fingerprint(row.profile) == need.profile.fingerprint()
     }
 
     fn put(&mut self, cluster: ClusterIx, need: &Need) -> PreparedIx {
@@ -47,7 +64,6 @@ impl World {
             ..blank(constraint, cluster, profile, account, pool, need.group.clone())
         });
         self.names.accounts[account].need = Some(number);
-        self.names.clusters[cluster].needs.push(number);
         self.join_gangs(number);
         // Machines may carry its stamp already, for somebody else's use so far.
         self.touch(number);
@@ -64,7 +80,13 @@ impl World {
         if row.aggregate == need.aggregate && same_unit {
             return;
         }
+        let alike = same_unit
+            && row.aggregate.spans(&need.aggregate)
+            && need.aggregate.spans(&row.aggregate);
         self.touch(number);
+        if !alike {
+            self.start_afresh(number);
+        }
         self.leave_gangs(number);
         let pool = self.pool_of(self.needs[number].profile, need.min_unit.scale(1));
         let row = &mut self.needs[number];
@@ -76,6 +98,7 @@ impl World {
 
     fn drop_need(&mut self, number: PreparedIx) {
         self.touch(number);
+        self.start_afresh(number);
         self.leave_gangs(number);
         let account = self.needs[number].account;
         self.names.accounts[account].need = None;
@@ -230,6 +253,10 @@ fn blank(
         spread_stopped: false,
         looked_around: false,
         settled: false,
+        tidy: false,
+        even: true,
+        kept: false,
+        has_gaps: false,
         queued: false,
         unready: 0,
         listed_unready: false,

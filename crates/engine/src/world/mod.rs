@@ -26,7 +26,7 @@ pub(crate) use names::{ClusterRow, Names, Shelf};
 pub(crate) use pool::{PoolKey, PoolRow, RankRow};
 pub(crate) use prepared::{GangRow, Pick, Prepared, lowers};
 pub(crate) use profile::{Constraint, Precedence, ProfileRow};
-pub(crate) use run::{RunKind, RunRow};
+pub(crate) use run::{KeepLevel, RunKind, RunRow};
 pub(crate) use topology::{Topologies, TopologyRow};
 
 use crate::{
@@ -183,10 +183,11 @@ impl World {
                 || self.domain(need, class) == need.domain)
     }
 
-    /// Whether only its own machines mattered to a need, and still do.
+    /// Whether a need holds nothing but its own machines, and has not been decided
+    /// in this pass.
     pub(crate) fn is_settled(&self, need: PreparedIx) -> bool {
         let row = &self.needs[need];
-        row.gangs.map_or(row.settled, |gangs| self.gangs[gangs].settled)
+        row.gangs.map_or(row.settled || row.kept, |gangs| self.gangs[gangs].settled)
     }
 
     /// The need or fold that owns an account's machines in the eyes of its tier.

@@ -66,6 +66,15 @@ pub(crate) struct Prepared {
     /// Nothing but its own machines mattered: until one of them changes, or it
     /// changes itself, it comes out the same.
     pub(crate) settled: bool,
+    /// In the last cycle it was credited with its own machines only, and nobody
+    /// else with any of them.
+    pub(crate) tidy: bool,
+    /// Its machines all contribute to whatever it wants: it passes over none.
+    pub(crate) even: bool,
+    /// It waits for its turn with its own machines claimed.
+    pub(crate) kept: bool,
+    /// Some of `credits` are no longer claimed.
+    pub(crate) has_gaps: bool,
     /// Is among the needs to be decided.
     pub(crate) queued: bool,
     /// How many of its machines are not Configured yet.
@@ -124,5 +133,5 @@ pub(crate) struct GangRow {
 
 /// Whether a contribution lowers some positive dimension of a residual.
 pub(crate) fn lowers(residual: &Totals, contribution: &Totals) -> bool {
-    residual.iter().any(|(dimension, _)| contribution.get(dimension) > 0)
+    residual.meets(contribution)
 }

@@ -1,5 +1,7 @@
 //! Machines that differ only in id, as one.
 
+use std::cmp::Ordering;
+
 use crate::handle::{AccountIx, ClassIx, ClusterIx, MachineIx, StampIx};
 
 /// What a run's machines are to a decision.
@@ -26,9 +28,23 @@ pub(crate) enum RunKind {
 impl RunKind {
     /// In the order in which they are taken.
     pub(crate) const ACQUIRABLE: [Self; 3] = [Self::Idle, Self::Creating, Self::Speculative];
+}
 
-    pub(crate) fn is_acquirable(self) -> bool {
-        Self::ACQUIRABLE.contains(&self)
+/// Place of a run's machines in a walk over bound supply, but for their ids.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeepLevel {
+    pub(crate) kind: RunKind,
+    pub(crate) price: f64,
+    /// Dollars in the stamp; what is worth more is kept first.
+    pub(crate) reclamation: f64,
+}
+
+impl KeepLevel {
+    pub(crate) fn cmp(&self, other: &Self) -> Ordering {
+        self.kind
+            .cmp(&other.kind)
+            .then_with(|| self.price.total_cmp(&other.price))
+            .then_with(|| other.reclamation.total_cmp(&self.reclamation))
     }
 }
 

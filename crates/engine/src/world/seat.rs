@@ -2,7 +2,7 @@
 
 use bigfleet_model::MachineState;
 
-use super::{RunKind, RunRow, Shelf, Unit, World};
+use super::{KeepLevel, RunKind, RunRow, Shelf, Unit, World};
 use crate::{
     handle::{AccountIx, MachineIx, PreparedIx, RunIx},
     input::HeldBack,
@@ -30,11 +30,15 @@ impl World {
             }
             if let Some(claimant) = row.claimant {
                 self.touch(claimant);
+                self.lose(claimant, number);
             }
             for run in [row.run, target].into_iter().flatten() {
                 if let Some(account) = self.runs[run].account {
                     self.touch_account(account);
                 }
+            }
+            if let Some(target) = target {
+                self.gain(target, row.label);
             }
             moves.extend(row.run.map(|run| (run, Way::Out, row.label, number)));
             moves.extend(target.map(|run| (run, Way::In, row.label, number)));
@@ -194,6 +198,18 @@ impl World {
         }
     }
 
+    /// Ends the last claim of those that a need has on a run, all of its first
+    /// machines.
+    pub(crate) fn unclaim_last(&mut self, machine: MachineIx) {
+        self.unclaim(machine);
+        let row = &self.machines.rows[machine];
+        if let Some(run) = row.run {
+            let label = |known: &MachineIx| self.machines.rows[*known].label;
+            let before = self.runs[run].members.partition_point(|known| label(known) < row.label);
+            self.runs[run].next = before as u32;
+        }
+    }
+
     pub(crate) fn unclaim(&mut self, machine: MachineIx) {
         let row = &mut self.machines.rows[machine];
         let Some(need) = row.claimant.take() else { return };
@@ -226,13 +242,96 @@ impl World {
         }
     }
 
+    /// A kept claim ends, for its machine changes.
+    fn lose(&mut self, need: PreparedIx, machine: MachineIx) {
+        let row = &self.machines.rows[machine];
+        if !self.needs[need].kept || row.claimant != Some(need) {
+            return;
+        }
+        if let Some(run) = row.run {
+            let capacity = &self.classes[self.runs[run].class].capacity;
+            let row = &mut self.needs[need];
+            row.covered.sub_sat_assign(self.pools[row.pool].contribution(capacity).as_ref());
+            row.has_gaps = true;
+        }
+        self.unclaim(machine);
+    }
+
+    /// A machine joins a run: if a kept claim would not have been made before it,
+    /// its owner starts over.
+    fn gain(&mut self, run: RunIx, label: u64) {
+        let of_run = &self.runs[run];
+        let owner = of_run.account.and_then(|account| self.names.accounts[account].need);
+        let Some(need) = owner.filter(|need| self.needs[*need].kept) else { return };
+        let row = &self.needs[need];
+        let Some(last) = row.credits.last() else { return };
+        let last = &self.machines.rows[*last];
+        let goes_after = !row.has_gaps
+            && last.run.is_some_and(|other| {
+                let order = self.keep_level(other).cmp(&self.keep_level(run));
+                order.then_with(|| last.label.cmp(&label)).is_lt()
+            });
+        if !goes_after && self.usable(row, of_run.class) {
+            self.start_afresh(need);
+        }
+    }
+
+    /// A run's place in a walk, but for the id: bound before bought, then keep
+    /// order (§2, §6.1).
+    pub(crate) fn keep_level(&self, run: RunIx) -> KeepLevel {
+        let row = &self.runs[run];
+        let stamp = row.stamp.map(|stamp| &self.names.stamps[stamp].stamp);
+        KeepLevel {
+            kind: row.kind,
+            price: self.classes[row.class].price,
+            reclamation: stamp.map_or(0.0, |stamp| stamp.reclamation),
+        }
+    }
+
+    /// A queued need gives back what it kept: somebody more important takes of
+    /// it, or it cannot tell what it would take now.
+    pub(crate) fn start_afresh(&mut self, need: PreparedIx) {
+        if std::mem::take(&mut self.needs[need].kept) {
+            self.release(need);
+        }
+    }
+
+    /// Takes from a need of a lower tier, which must be decided again.
+    pub(crate) fn rob(&mut self, need: PreparedIx) {
+        // Robbed once, it waits for its turn already.
+        if self.is_settled(need) {
+            if !self.needs[need].kept {
+                self.touch(need);
+            }
+            self.start_afresh(need);
+        }
+    }
+
+    /// Gives back what a need meant to acquire, and leaves it its own machines:
+    /// its next walk begins with the same ones.
+    fn keep(&mut self, need: PreparedIx) {
+        let row = &mut self.needs[need];
+        (row.kept, row.has_gaps) = (true, false);
+        let mut picks = std::mem::take(&mut row.picks);
+        for pick in picks.drain(..) {
+            let capacity = &self.classes[self.runs[pick.run].class].capacity;
+            let row = &mut self.needs[need];
+            row.covered.sub_sat_assign(self.pools[row.pool].contribution(capacity).as_ref());
+            self.unclaim(pick.machine);
+        }
+        self.needs[need].picks = picks;
+    }
+
     /// Gives back all that a need counts on.
     pub(crate) fn release(&mut self, need: PreparedIx) {
         let row = &mut self.needs[need];
         let (mut credits, mut picks) =
             (std::mem::take(&mut row.credits), std::mem::take(&mut row.picks));
         row.covered = bigfleet_model::Totals::zero();
-        row.looked_around = false;
+        (row.looked_around, row.even) = (false, true);
+        if std::mem::take(&mut row.has_gaps) {
+            credits.retain(|machine| self.machines.rows[*machine].claimant == Some(need));
+        }
         credits.drain(..).for_each(|machine| self.unclaim(machine));
         picks.drain(..).for_each(|pick| self.unclaim(pick.machine));
         let row = &mut self.needs[need];
@@ -254,7 +353,8 @@ impl World {
         }
     }
 
-    /// Notes what must be decided, and gives back what it counted on.
+    /// Notes what must be decided, and gives back what it counted on but for what
+    /// it is sure to count on again.
     pub(crate) fn enqueue(&mut self, unit: Unit) {
         match unit {
             Unit::Need(need) => {
@@ -263,7 +363,11 @@ impl World {
                     return;
                 }
                 row.settled = false;
-                self.release(need);
+                if row.tidy && row.even {
+                    self.keep(need);
+                } else {
+                    self.release(need);
+                }
             }
             Unit::Gangs(gangs) => {
                 let row = &mut self.gangs[gangs];

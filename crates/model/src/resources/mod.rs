@@ -3,9 +3,12 @@
 //! A vector holds its positive dimensions only, sorted; a missing dimension is
 //! zero. So equality is equality by value, and zero is the empty vector.
 
-use std::{cmp::Ordering, collections::BTreeMap};
+mod store;
+
+use std::{cmp::Ordering, collections::BTreeMap, fmt};
 
 use smallvec::SmallVec;
+use store::{Entries, LANES, Lanes, Store};
 
 use crate::{
     dimension::Dimension,
@@ -20,7 +23,7 @@ pub type Resources = Vector<i64>;
 pub type Totals = Vector<i128>;
 
 /// Milli-units of one dimension.
-pub trait Amount: Copy + Ord + Default + Into<i128> {
+pub trait Amount: Copy + Ord + Default + Into<i128> + From<i64> {
     /// `max(0, self − other)`, which always fits: it is no more than `self`.
     fn sub_sat(self, other: i128) -> Self;
 }
@@ -38,43 +41,55 @@ impl Amount for i128 {
 }
 
 /// See [`Resources`] and [`Totals`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Vector<A: Amount> {
-    /// Three fit inside: processor, memory and a device.
-    entries: SmallVec<[(Dimension, A); 3]>,
+    store: Store<A>,
+}
+
+impl<A: Amount> Default for Vector<A> {
+    fn default() -> Self {
+        Self::zero()
+    }
+}
+
+impl<A: Amount + fmt::Debug> fmt::Debug for Vector<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
 }
 
 impl<A: Amount> Vector<A> {
     /// No positive dimension.
-    pub fn zero() -> Self {
-        Self { entries: SmallVec::new() }
+    pub const fn zero() -> Self {
+        Self { store: Store::Inline(Lanes::EMPTY) }
     }
 
     /// The amount of one dimension, zero if missing.
     pub fn get(&self, dimension: Dimension) -> A {
-        match self.position(dimension) {
-            Ok(at) => self.entries[at].1,
-            Err(_) => A::default(),
+        match &self.store {
+            Store::Inline(lanes) => A::from(lanes.get(dimension)),
+            Store::Apart(entries) => entries
+                .binary_search_by_key(&dimension, |(known, _)| *known)
+                .map_or_else(|_| A::default(), |at| entries[at].1),
         }
     }
 
     /// Sets one dimension; an amount that is not positive removes it.
     pub fn set(&mut self, dimension: Dimension, amount: A) {
-        match (self.position(dimension), amount > A::default()) {
-            (Ok(at), true) => self.entries[at].1 = amount,
-            (Ok(at), false) => drop(self.entries.remove(at)),
-            (Err(at), true) => self.entries.insert(at, (dimension, amount)),
+        let mut entries: Entries<A> = self.iter().collect();
+        let place = entries.binary_search_by_key(&dimension, |(known, _)| *known);
+        match (place, amount > A::default()) {
+            (Ok(at), true) => entries[at].1 = amount,
+            (Ok(at), false) => drop(entries.remove(at)),
+            (Err(at), true) => entries.insert(at, (dimension, amount)),
             (Err(_), false) => {}
         }
-    }
-
-    fn position(&self, dimension: Dimension) -> Result<usize, usize> {
-        self.entries.binary_search_by_key(&dimension, |(known, _)| *known)
+        self.store = Store::of(&entries);
     }
 
     /// The positive dimensions, in no order that means anything.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (Dimension, A)> + '_ {
-        self.entries.iter().copied()
+        self.store.iter()
     }
 
     /// The positive dimensions by name.
@@ -87,17 +102,37 @@ impl<A: Amount> Vector<A> {
 
     /// No positive dimension.
     pub fn is_zero(&self) -> bool {
-        self.entries.is_empty()
+        self.store.len() == 0
     }
 
     /// Every dimension of `other` is at most that of `self`.
     pub fn covers<B: Amount>(&self, other: &Vector<B>) -> bool {
-        let mut mine = self.entries.iter();
-        other.entries.iter().all(|(dimension, wanted)| {
-            mine.by_ref().find(|(known, _)| known >= dimension).is_some_and(|(known, have)| {
-                known == dimension && (*have).into() >= (*wanted).into()
-            })
-        })
+        if let (Store::Inline(mine), Store::Inline(theirs)) = (&self.store, &other.store)
+            && mine.has_same_dimensions(theirs)
+        {
+            return (0..LANES).all(|at| mine.amounts[at] >= theirs.amounts[at]);
+        }
+        other.iter().all(|(dimension, wanted)| self.get(dimension).into() >= wanted.into())
+    }
+
+    /// Some dimension of `self` is positive in `other`, too.
+    pub fn meets<B: Amount>(&self, other: &Vector<B>) -> bool {
+        if let (Store::Inline(mine), Store::Inline(theirs)) = (&self.store, &other.store)
+            && mine.has_same_dimensions(theirs)
+        {
+            return mine.len() > 0;
+        }
+        self.iter().any(|(dimension, _)| other.get(dimension) > B::default())
+    }
+
+    /// Every positive dimension of `other` is positive in `self`, too.
+    pub fn spans<B: Amount>(&self, other: &Vector<B>) -> bool {
+        if let (Store::Inline(mine), Store::Inline(theirs)) = (&self.store, &other.store)
+            && mine.has_same_dimensions(theirs)
+        {
+            return true;
+        }
+        other.iter().all(|(dimension, _)| self.get(dimension) > A::default())
     }
 
     /// Per dimension the larger.
@@ -112,32 +147,40 @@ impl<A: Amount> Vector<A> {
     /// decides how many those are, so what is new goes in by one merge of sorted
     /// runs: inserting one by one would move the rest each time.
     fn merge<B: Amount>(&mut self, other: &Vector<B>, combine: impl Fn(A, B) -> A) {
-        let known = self.entries.len();
+        let mut entries: Entries<A> = self.iter().collect();
+        let known = entries.len();
         let mut at = 0;
         for (dimension, amount) in other.iter() {
-            while at < known && self.entries[at].0 < dimension {
+            while at < known && entries[at].0 < dimension {
                 at += 1;
             }
-            match self.entries[..known].get_mut(at) {
+            match entries[..known].get_mut(at) {
                 Some((mine, sum)) if *mine == dimension => *sum = combine(*sum, amount),
-                _ => self.entries.push((dimension, combine(A::default(), amount))),
+                _ => entries.push((dimension, combine(A::default(), amount))),
             }
         }
-        if self.entries.len() > known {
-            self.entries.sort_by_key(|(dimension, _)| *dimension);
+        if entries.len() > known {
+            entries.sort_by_key(|(dimension, _)| *dimension);
         }
+        self.store = Store::of(&entries);
     }
 
     /// Per dimension `max(0, self − other)`.
     pub fn sub_sat_assign<B: Amount>(&mut self, other: &Vector<B>) {
-        let mut theirs = other.entries.iter().peekable();
-        self.entries.retain(|(dimension, amount)| {
-            while theirs.next_if(|(known, _)| known < dimension).is_some() {}
-            if let Some((_, less)) = theirs.next_if(|(known, _)| known == dimension) {
-                *amount = amount.sub_sat((*less).into());
+        if let (Store::Inline(mine), Store::Inline(theirs)) = (&mut self.store, &other.store) {
+            for at in 0..mine.len() {
+                // Both are positive: no difference leaves the range.
+                mine.amounts[at] -= theirs.get(mine.dimensions[at]);
             }
-            *amount > A::default()
-        });
+            mine.close_gaps();
+            return;
+        }
+        let less = |(dimension, amount): (Dimension, A)| {
+            (dimension, amount.sub_sat(other.get(dimension).into()))
+        };
+        let mut entries: Entries<A> = self.iter().map(less).collect();
+        entries.retain(|(_, amount)| *amount > A::default());
+        self.store = Store::of(&entries);
     }
 
     /// Per dimension `max(0, self − other)`.
@@ -162,11 +205,11 @@ impl<A: Amount> Vector<A> {
         if n == 0 {
             return Totals::zero();
         }
-        let entries = self
+        let entries: Entries<i128> = self
             .iter()
             .map(|(dimension, amount)| (dimension, amount.into().saturating_mul(i128::from(n))))
             .collect();
-        Totals { entries }
+        Totals { store: Store::of(&entries) }
     }
 
     /// A total order by value that is the same in every process: dimension by
@@ -206,14 +249,38 @@ impl<A: Amount> Vector<A> {
 impl Totals {
     /// Adds, saturating.
     pub fn add_assign<B: Amount>(&mut self, other: &Vector<B>) {
+        if self.add_inline(other) {
+            return;
+        }
         self.merge(other, |sum, amount| sum.saturating_add(amount.into()));
+    }
+
+    /// Adds where nothing but numbers changes; false if more does.
+    fn add_inline<B: Amount>(&mut self, other: &Vector<B>) -> bool {
+        let (Store::Inline(mine), Store::Inline(theirs)) = (&mut self.store, &other.store) else {
+            return false;
+        };
+        if mine.len() == 0 {
+            *mine = *theirs;
+            return true;
+        }
+        if !mine.has_same_dimensions(theirs) {
+            return false;
+        }
+        let mut sums = mine.amounts;
+        for at in 0..LANES {
+            let Some(sum) = sums[at].checked_add(theirs.amounts[at]) else { return false };
+            sums[at] = sum;
+        }
+        mine.amounts = sums;
+        true
     }
 }
 
 impl<A: Amount> FromIterator<(Dimension, A)> for Vector<A> {
     /// The last of several amounts for one dimension stands.
     fn from_iter<I: IntoIterator<Item = (Dimension, A)>>(pairs: I) -> Self {
-        let mut entries: SmallVec<[(Dimension, A); 3]> = pairs.into_iter().collect();
+        let mut entries: Entries<A> = pairs.into_iter().collect();
         if !entries.is_sorted_by(|(a, _), (b, _)| a < b) {
             // Stable, so that of equals the last stays last; `dedup` keeps the first.
             entries.sort_by_key(|(dimension, _)| *dimension);
@@ -226,6 +293,6 @@ impl<A: Amount> FromIterator<(Dimension, A)> for Vector<A> {
             });
         }
         entries.retain(|(_, amount)| *amount > A::default());
-        Self { entries }
+        Self { store: Store::of(&entries) }
     }
 }
