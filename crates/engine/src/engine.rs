@@ -8,7 +8,7 @@ use crate::{
     handle::{MachineIx, PreparedIx},
     input::{HeldBack, NeedKey, NoAcquire, Phase2Options, ReleasePolicy, Time, Tracked},
     phase1::{self, Scratch},
-    phase2::{self, Standing, Victim},
+    phase2::{self, Inversions, Standing},
     phase3,
     verdict::{Shortfall, next_age},
     world::{Unit, World},
@@ -37,6 +37,7 @@ pub struct Engine {
     pub(crate) options: Phase2Options,
     pub(crate) release: ReleasePolicy,
     scratch: Scratch,
+    pub(crate) inversions: Inversions,
     pub(crate) decided: Decided,
     cycle: u64,
     full_next: bool,
@@ -48,7 +49,6 @@ pub(crate) struct Decided {
     pub(crate) now: Time,
     /// Needs that acquire something.
     pub(crate) acquiring: Vec<PreparedIx>,
-    pub(crate) victims: Vec<Victim>,
     pub(crate) reclaimed: Vec<MachineIx>,
     pub(crate) released: Vec<MachineIx>,
     /// In serving order.
@@ -155,20 +155,20 @@ impl Engine {
         observe(Phase::Phase1);
         let short = self.short_of(&assigned.decided);
         let mut standing = Standing::after(&self.world, &short);
-        let inversions =
-            phase2::invert(&mut self.world, &short, &mut standing, &self.options, now);
+        let inversions = &mut self.inversions;
+        phase2::invert(&mut self.world, &short, &mut standing, &self.options, now, inversions);
         observe(Phase::Phase2);
         let decided = &mut self.decided;
         decided.now = now;
         decided.reclaimed.clear();
         decided.released.clear();
-        phase3::reclaim(&self.world, &mut standing, &inversions, &mut decided.reclaimed);
+        phase3::reclaim(&self.world, &mut standing, inversions, &mut decided.reclaimed);
         phase3::release(&self.world, &self.release, now, &mut decided.released);
         observe(Phase::Phase3);
-        decided.victims = inversions.victims;
         let world = &self.world;
-        let judged = inversions.resolutions.into_iter().map(|one| Shortfall::of(world, one));
-        decided.short = judged.collect();
+        let judged = inversions.resolutions.drain(..).map(|one| Shortfall::of(world, one));
+        decided.short.clear();
+        decided.short.extend(judged);
         decided.touched = assigned.decided;
         self.conclude();
         self.cycle += 1;

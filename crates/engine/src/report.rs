@@ -58,7 +58,7 @@ impl Engine {
         let mut acting = self.decided.acquiring.clone();
         acting.sort_unstable_by(|a, b| self.serving_order(*a, *b));
         let mut preempting: Vec<PreparedIx> =
-            self.decided.victims.iter().map(|victim| victim.need).collect();
+            self.inversions.victims.iter().map(|victim| victim.need).collect();
         preempting.sort_unstable_by(|a, b| self.serving_order(*a, *b));
         preempting.dedup();
         let turns: HashMap<PreparedIx, u32, FixedState> = preempting.into_iter().zip(0..).collect();
@@ -78,7 +78,7 @@ impl Engine {
         ActionCounts {
             bootstrap: picked(RunKind::Idle),
             provision: picked(RunKind::Speculative),
-            preempt: self.decided.victims.len(),
+            preempt: self.inversions.victims.len(),
             reclaim: self.decided.reclaimed.len(),
             delete: self.decided.released.len(),
         }
@@ -183,7 +183,7 @@ impl Engine {
         for &need in order.iter().filter(|need| !self.world.needs[**need].picks.is_empty()) {
             self.acquisitions(need, place(need), &mut actions);
         }
-        let mut victims = self.decided.victims.clone();
+        let mut victims = self.inversions.victims.clone();
         victims.sort_unstable_by_key(|victim| (turn(victim.need), label(victim.machine)));
         for victim in victims {
             let kind = ActionKind::Preempt {

@@ -9,7 +9,7 @@ use bigfleet_model::{Fingerprint, Group, MachineState, Stamp};
 
 use crate::{
     engine::Engine,
-    handle::{MachineIx, PreparedIx},
+    handle::{MachineIx, PreparedIx, RunIx, StampIx},
 };
 
 impl Engine {
@@ -18,52 +18,77 @@ impl Engine {
     pub fn restamp(&mut self) {
         let touched = std::mem::take(&mut self.decided.touched);
         for &need in &touched {
-            let claims = self.stampable(need);
-            if !claims.is_empty() {
-                let stamp = Arc::new(self.stamp_of(need));
-                claims.iter().for_each(|machine| self.world.stamp(*machine, &stamp));
+            if self.world.needs[need].removed {
+                continue;
             }
+            let stamp = self.stamp_number(need);
+            if self.carries(need, stamp) {
+                continue;
+            }
+            let credits = std::mem::take(&mut self.world.needs[need].credits);
+            credits.iter().for_each(|machine| self.world.stamp(*machine, stamp));
+            self.world.needs[need].credits = credits;
+            let picks = std::mem::take(&mut self.world.needs[need].picks);
+            for pick in &picks {
+                // One that is reserved, not acquired.
+                if self.world.machines.rows[pick.machine].state == MachineState::Creating {
+                    self.world.stamp(pick.machine, stamp);
+                }
+            }
+            self.world.needs[need].picks = picks;
         }
         self.decided.touched = touched;
-        for (machine, known) in self.unclaimed() {
-            let stamp = Stamp {
-                fingerprint: Fingerprint::from(""),
-                group: Group::none(),
-                ..(*known).clone()
-            };
-            self.world.stamp(machine, &Arc::new(stamp));
+        for (machine, stamp) in self.unclaimed() {
+            self.world.stamp(machine, stamp);
         }
     }
 
-    /// What a need claims among machines that carry stamps.
-    fn stampable(&self, need: PreparedIx) -> Vec<MachineIx> {
+    /// Number of the stamp that a need's machines carry.
+    fn stamp_number(&mut self, need: PreparedIx) -> StampIx {
+        if let Some(known) = self.world.needs[need].stamp {
+            return known;
+        }
+        let stamp = Arc::new(self.stamp_of(need));
+        let number = self.world.names.stamp(&stamp);
+        self.world.needs[need].stamp = Some(number);
+        number
+    }
+
+    /// Whether all that a need claims is its own and carries exactly its stamp, as
+    /// is the rule: then there is no machine to look at.
+    fn carries(&self, need: PreparedIx, stamp: StampIx) -> bool {
         let row = &self.world.needs[need];
-        let creating = |machine: &MachineIx| {
-            self.world.machines.rows[*machine].state == MachineState::Creating
-        };
-        let reserved = row.picks.iter().map(|pick| pick.machine).filter(creating);
-        row.credits.iter().copied().chain(reserved).filter(|_| !row.removed).collect()
+        let runs = &self.world.names.accounts[row.account].runs;
+        row.tidy
+            && row.picks.is_empty()
+            && runs.iter().all(|run| self.world.runs[*run].stamp == Some(stamp))
     }
 
     /// Bound machines of ready clusters that nobody claims and that still carry
-    /// somebody's identity.
-    fn unclaimed(&self) -> Vec<(MachineIx, Arc<Stamp>)> {
-        let world = &self.world;
+    /// somebody's identity, with the stamp that is left of it.
+    fn unclaimed(&mut self) -> Vec<(MachineIx, StampIx)> {
+        let names = &self.world.names;
+        let ready = names.clusters.iter().filter(|(_, cluster)| cluster.ready);
+        let open: Vec<RunIx> = ready.flat_map(|(_, cluster)| &cluster.open).copied().collect();
         let mut found = Vec::new();
-        for (_, cluster) in world.names.clusters.iter().filter(|(_, cluster)| cluster.ready) {
-            for &run in &cluster.open {
-                let row = &world.runs[run];
-                let Some(stamp) = row.stamp.map(|stamp| &world.names.stamps[stamp].stamp) else {
-                    continue;
-                };
-                if stamp.fingerprint.as_str().is_empty() && stamp.group.is_empty() {
-                    continue;
-                }
-                let unclaimed =
-                    |machine: &&MachineIx| world.machines.rows[**machine].claimant.is_none();
-                let members = row.members.iter().filter(unclaimed);
-                found.extend(members.map(|machine| (*machine, stamp.clone())));
+        for run in open {
+            let stamp = self.world.runs[run].stamp;
+            let Some(known) = stamp.map(|stamp| &self.world.names.stamps[stamp].stamp) else {
+                continue;
+            };
+            if known.fingerprint.as_str().is_empty() && known.group.is_empty() {
+                continue;
             }
+            let nameless = Stamp {
+                fingerprint: Fingerprint::from(""),
+                group: Group::none(),
+                ..(**known).clone()
+            };
+            let stamp = self.world.names.stamp(&Arc::new(nameless));
+            let rows = &self.world.machines.rows;
+            let members = self.world.runs[run].members.iter();
+            let members = members.filter(|machine| rows[**machine].claimant.is_none());
+            found.extend(members.map(|machine| (*machine, stamp)));
         }
         found
     }

@@ -57,7 +57,9 @@ impl Phase2<'_> {
                 drains.insert(machine);
             }
         }
-        for machine in self.incoming(&target) {
+        let moving = self.moving(need);
+        let limit = self.best_grace(&target);
+        for machine in self.incoming(need, &moving, limit) {
             if self.may_take(&whole, machine) {
                 drains.insert(machine);
             }
@@ -70,14 +72,9 @@ impl Phase2<'_> {
         let for_it: HashSet<MachineIx, FixedState> =
             drains.iter().filter(drains_for_it).copied().collect();
         let mut all = drains.clone();
-        let priority = self.world.priority(need);
-        let excess = self.excess();
-        for &machine in &excess {
-            if self.stamp_priority(machine) < Some(priority) && self.may_take(&whole, machine) {
-                all.insert(machine);
-            }
-        }
-        self.excess = Some(excess);
+        let excess = moving.excess.left().iter().copied();
+        all.extend(excess.filter(|machine| self.may_take(&whole, *machine)));
+        self.put_moving(need, moving);
         let victims = self.victims(need);
         victims.all(self.world, |machine| {
             if self.may_take(&whole, machine) {

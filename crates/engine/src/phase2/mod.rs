@@ -3,26 +3,32 @@
 //! Phase 1 acquires it.
 
 mod clear;
+mod marks;
+mod moving;
 mod score;
 mod standing;
 mod target;
 mod victims;
+
+use std::time::Duration;
 
 use bigfleet_model::{
     MachineState, Totals,
     grace::{VOLUNTARY_GRACE, drain_grace, priority_gap},
 };
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use crate::{
-    handle::{ClassIx, DomainIx, MachineIx, PoolIx, PreparedIx},
+    handle::{ClassIx, DomainIx, MachineIx, PoolIx, PreparedIx, RunIx},
     input::{Phase2Options, Time},
     phase1::Spread,
     world::{Constraint, DrainEnd, World},
 };
 
+pub(crate) use marks::Marks;
 pub(crate) use standing::{Standing, excess_of, release_order};
+use moving::Moving;
 use standing::Worth;
 use target::Target;
 use victims::{Segment, Victims};
@@ -51,13 +57,21 @@ pub(crate) struct Inversions {
     /// Of every need that Phase 1 left short, in serving order.
     pub(crate) resolutions: Vec<Resolution>,
     /// Reserved or picked.
-    pub(crate) taken: HashSet<MachineIx, FixedState>,
+    taken: Marks,
+    /// Picked.
+    doomed: Marks,
 }
 
 impl Inversions {
     pub(crate) fn is_victim(&self, machine: MachineIx) -> bool {
-        // What is reserved drains already, or is about to be reclaimed.
-        self.victims.iter().any(|victim| victim.machine == machine)
+        self.doomed.contains(machine)
+    }
+
+    fn clear(&mut self) {
+        self.victims.clear();
+        self.resolutions.clear();
+        self.taken.clear();
+        self.doomed.clear();
     }
 }
 
@@ -68,21 +82,22 @@ pub(crate) fn invert(
     standing: &mut Standing,
     options: &Phase2Options,
     now: Time,
-) -> Inversions {
+    found: &mut Inversions,
+) {
+    found.clear();
     let mut phase = Phase2 {
         world,
         short,
         standing,
         options,
         now,
-        found: Inversions::default(),
-        excess: None,
+        found,
+        moving: HashMap::default(),
         victims: HashMap::default(),
         unsure: Vec::new(),
         rigid: HashMap::default(),
     };
     phase.run();
-    phase.found
 }
 
 struct Phase2<'w> {
@@ -91,10 +106,9 @@ struct Phase2<'w> {
     standing: &'w mut Standing,
     options: &'w Phase2Options,
     now: Time,
-    found: Inversions,
-    /// Unclaimed Configured machines of ready clusters, in release order.
-    excess: Option<Vec<MachineIx>>,
-    victims: HashMap<VictimsKey, Victims, FixedState>,
+    found: &'w mut Inversions,
+    moving: HashMap<SupplyKey, Moving, FixedState>,
+    victims: HashMap<SupplyKey, Victims, FixedState>,
     /// Victims that the present need may yet let go of.
     unsure: Vec<(MachineIx, Segment)>,
     /// Pools in which nothing could ever move for a priority.
@@ -102,7 +116,7 @@ struct Phase2<'w> {
 }
 
 /// Pool, domain of a gang, priority of the preemptor.
-type VictimsKey = (PoolIx, Option<DomainIx>, i32);
+type SupplyKey = (PoolIx, Option<DomainIx>, i32);
 
 impl Phase2<'_> {
     fn run(&mut self) {
@@ -180,7 +194,7 @@ impl Phase2<'_> {
     fn may_take(&self, target: &Target, machine: MachineIx) -> bool {
         let row = &self.world.machines.rows[machine];
         row.held_back.is_none()
-            && !self.found.taken.contains(&machine)
+            && !self.found.taken.contains(machine)
             && target.wants(self.world, row.class)
     }
 
@@ -202,7 +216,9 @@ impl Phase2<'_> {
                 target.take(self.world, machine);
             }
         }
-        for machine in self.incoming(&target) {
+        let moving = self.moving(need);
+        let limit = self.best_grace(&target);
+        for machine in self.incoming(need, &moving, limit) {
             if target.residual().is_zero() {
                 break;
             }
@@ -211,8 +227,10 @@ impl Phase2<'_> {
                 target.take(self.world, machine);
             }
         }
-        let (excess, victims) = self.take_outgoing(&mut target);
-        self.conclude(target, excess, victims)
+        let (excess, victims) = self.take_outgoing(&mut target, &moving);
+        let resolution = self.conclude(target, excess, victims);
+        self.put_moving(need, moving);
+        resolution
     }
 
     /// Whether nothing drains, is excess, or could be a victim for the need.
@@ -224,10 +242,10 @@ impl Phase2<'_> {
         let world = &*self.world;
         let still = world.pools[pool].classes.iter().all(|class| {
             let class = &world.classes[*class];
-            let closed = |run: &crate::handle::RunIx| {
+            let closed = |run: &RunIx| {
                 let row = &world.runs[*run];
                 let ready = row.cluster.is_some_and(|cluster| world.names.clusters[cluster].ready);
-                !ready || excess_of(world, *run).next().is_none()
+                !ready || !row.has_unclaimed() || excess_of(world, *run).next().is_none()
             };
             world.runs[class.unbound.draining].members.is_empty() && class.bound.iter().all(closed)
         });
@@ -243,7 +261,7 @@ impl Phase2<'_> {
         empty
     }
 
-    fn key(&self, need: PreparedIx) -> VictimsKey {
+    fn key(&self, need: PreparedIx) -> SupplyKey {
         let row = &self.world.needs[need];
         let domain = row.domain.filter(|_| row.constraint == Constraint::Same);
         (row.pool, domain, self.world.priority(need))
@@ -271,20 +289,15 @@ impl Phase2<'_> {
     /// Draining machines by id, but for those that drain for nobody at least as
     /// important and take longer than the best victim would; and excess that is
     /// reclaimed this cycle, if even that is not longer.
-    fn incoming(&mut self, target: &Target) -> Vec<MachineIx> {
-        let need = target.need;
+    fn incoming<'m>(
+        &self,
+        need: PreparedIx,
+        moving: &'m Moving,
+        limit: Option<Duration>,
+    ) -> impl Iterator<Item = MachineIx> + use<'m> {
         let priority = self.world.priority(need);
-        let limit = self.best_grace(target);
-        let world = &*self.world;
-        let row = &world.needs[need];
-        let mut incoming: Vec<MachineIx> = Vec::new();
-        for &class in &world.pools[row.pool].classes {
-            if world.usable(row, class) {
-                incoming.extend(&world.runs[world.classes[class].unbound.draining].members);
-            }
-        }
-        incoming.retain(|machine| {
-            let drain = world.drains.get(machine);
+        let in_time = |machine: &MachineIx| {
+            let drain = self.world.drains.get(machine);
             let above = drain.and_then(|drain| drain.preemptor_priority);
             let for_lesser = above.is_none_or(|other| other < priority);
             let remaining = drain.and_then(|drain| match drain.end {
@@ -294,26 +307,20 @@ impl Phase2<'_> {
             });
             let late = limit.zip(remaining).is_some_and(|(limit, remaining)| remaining > limit);
             !(for_lesser && late)
-        });
-        incoming.sort_unstable_by_key(|machine| world.machines.rows[*machine].label);
-        if limit.is_none_or(|limit| VOLUNTARY_GRACE <= limit) {
-            let excess = self.excess();
-            for &machine in &excess {
-                if self.stamp_priority(machine) >= Some(priority) && !self.is_awaited(machine) {
-                    incoming.push(machine);
-                }
-            }
-            self.excess = Some(excess);
-        }
-        incoming
+        };
+        let soon_enough = limit.is_none_or(|limit| VOLUNTARY_GRACE <= limit);
+        let draining: Vec<MachineIx> =
+            moving.draining.left().iter().copied().filter(in_time).collect();
+        let reclaimed = moving.reclaimed.left().iter().copied().filter(move |_| soon_enough);
+        draining.into_iter().chain(reclaimed)
     }
 
     /// Grace that the best victim would get, if there is one.
-    fn best_grace(&mut self, target: &Target) -> Option<std::time::Duration> {
+    fn best_grace(&mut self, target: &Target) -> Option<Duration> {
         let mut victims = self.victims(target.need);
         let mut best = None;
         while let Some((machine, segment)) = victims.next(self.world) {
-            if self.found.taken.contains(&machine) {
+            if self.found.taken.contains(machine) {
                 continue;
             }
             victims.pass(segment);
@@ -327,64 +334,38 @@ impl Phase2<'_> {
         best.map(|machine| drain_grace(self.gap(priority, machine)))
     }
 
-    /// Takes the list of excess out, to be put back.
-    fn excess(&mut self) -> Vec<MachineIx> {
-        if let Some(known) = self.excess.take() {
-            return known;
-        }
-        let world = &*self.world;
-        let mut excess: Vec<MachineIx> = Vec::new();
-        for (_, cluster) in world.names.clusters.iter().filter(|(_, cluster)| cluster.ready) {
-            for run in &cluster.open {
-                excess.extend(excess_of(world, *run));
-            }
-        }
-        excess.sort_unstable_by(|a, b| release_order(world, *a, *b));
-        excess
-    }
-
-    /// Priority in the stamp; none is below every priority.
-    fn stamp_priority(&self, machine: MachineIx) -> Option<i32> {
-        let stamp = self.world.machines.rows[machine].stamp?;
-        self.world.names.stamps[stamp].stamp.priority
-    }
-
-    fn is_awaited(&mut self, machine: MachineIx) -> bool {
-        let row = &self.world.machines.rows[machine];
-        let class = row.class;
-        row.cluster.is_some_and(|cluster| {
-            self.standing.is_awaited(self.world, cluster, class)
-        })
-    }
-
     /// Steps 2 and 3: excess of lower priority, then victims.
-    fn take_outgoing(&mut self, target: &mut Target) -> (Vec<MachineIx>, Vec<MachineIx>) {
-        let priority = self.world.priority(target.need);
+    fn take_outgoing(
+        &mut self,
+        target: &mut Target,
+        moving: &Moving,
+    ) -> (Vec<MachineIx>, Vec<MachineIx>) {
         let (mut picked_excess, mut picked) = (Vec::new(), Vec::new());
-        let excess = self.excess();
-        for &machine in &excess {
+        for &machine in moving.excess.left() {
             if target.residual().is_zero() {
                 break;
             }
-            if self.stamp_priority(machine) < Some(priority) && self.may_take(target, machine) {
+            if self.may_take(target, machine) {
                 self.found.taken.insert(machine);
+                self.found.doomed.insert(machine);
                 target.take(self.world, machine);
                 picked_excess.push(machine);
             }
         }
-        self.excess = Some(excess);
         let mut victims = self.victims(target.need);
         while !target.residual().is_zero()
             && let Some((machine, segment)) = victims.next(self.world)
         {
             if self.may_take(target, machine) {
                 self.found.taken.insert(machine);
+                self.found.doomed.insert(machine);
                 target.take(self.world, machine);
                 picked.push(machine);
                 self.unsure.push((machine, segment));
-            } else if !self.found.taken.contains(&machine) {
+            } else if !self.found.taken.contains(machine) {
                 victims.pass(segment);
-            } else if picked_excess.contains(&machine) {
+            } else if self.found.doomed.contains(machine) {
+                // Picked as excess, perhaps by this need, which may let go of it.
                 self.unsure.push((machine, segment));
             }
         }
@@ -392,11 +373,16 @@ impl Phase2<'_> {
         (picked_excess, picked)
     }
 
+    fn let_go(&mut self, machine: MachineIx) {
+        self.found.taken.remove(machine);
+        self.found.doomed.remove(machine);
+    }
+
     /// What the need let go of serves others.
     fn give_back_unsure(&mut self, need: PreparedIx) {
         let mut victims = self.victims(need);
         for (machine, segment) in self.unsure.drain(..) {
-            if !self.found.taken.contains(&machine) {
+            if !self.found.taken.contains(machine) {
                 victims.pass(segment);
             }
         }
@@ -420,14 +406,14 @@ impl Phase2<'_> {
                 for place in (0..picks.len()).rev() {
                     if target.can_spare(self.world, picks[place]) {
                         let machine = picks.remove(place);
-                        self.found.taken.remove(&machine);
+                        self.let_go(machine);
                         target.give_back(self.world, machine);
                     }
                 }
             }
         } else if spans {
             for machine in excess.drain(..).chain(picked.drain(..)) {
-                self.found.taken.remove(&machine);
+                self.let_go(machine);
                 target.give_back(self.world, machine);
             }
         }

@@ -241,6 +241,7 @@ fn blank(
         folded_into: None,
         members: Vec::new(),
         removed: false,
+        stamp: None,
         roll_up: 0,
         was_parked: false,
         domain: None,

@@ -237,11 +237,6 @@ impl Machines {
     pub(crate) fn len(&self) -> usize {
         self.index.len()
     }
-
-    /// Every machine, by id.
-    pub(crate) fn by_id(&self) -> impl Iterator<Item = MachineIx> {
-        self.sorted.iter().copied().filter(|number| !self.rows[*number].removed)
-    }
 }
 
 impl Cold {

@@ -1,10 +1,10 @@
 //! Clusters, stamps, and whose machines are whose.
 
-use std::sync::Arc;
+use std::{hash::BuildHasher, sync::Arc};
 
 use bigfleet_model::{ClusterId, Fingerprint, Group, Stamp};
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashTable};
 use smallvec::SmallVec;
 
 use crate::handle::{
@@ -42,8 +42,6 @@ pub(crate) struct StampRow {
 /// A need or fold of a cluster by its identity, and what is stamped for it.
 #[derive(Default)]
 pub(crate) struct AccountRow {
-    pub(crate) cluster: Option<ClusterIx>,
-    pub(crate) key: Option<KeyIx>,
     /// The need as sent.
     pub(crate) need: Option<PreparedIx>,
     /// The fold, while it stands.
@@ -60,7 +58,7 @@ pub(crate) struct Names {
     pub(crate) clusters: Column<ClusterIx, ClusterRow>,
     cluster_numbers: HashMap<ClusterId, ClusterIx, FixedState>,
     keys: Column<KeyIx, (Fingerprint, Group)>,
-    key_numbers: HashMap<(Fingerprint, Group), KeyIx, FixedState>,
+    key_numbers: HashTable<KeyIx>,
     pub(crate) stamps: Column<StampIx, StampRow>,
     stamp_numbers: HashMap<StampKey, StampIx, FixedState>,
     stamp_addresses: HashMap<usize, StampIx, FixedState>,
@@ -72,6 +70,10 @@ pub(crate) struct Names {
 
 /// A stamp by value; bits of the penalties.
 type StampKey = (KeyIx, Option<ClusterIx>, Option<i32>, u64, u64);
+
+fn hash(fingerprint: &Fingerprint, group: &Group) -> u64 {
+    FixedState::default().hash_one((fingerprint, group))
+}
 
 impl Names {
     pub(crate) fn cluster(&mut self, id: &ClusterId) -> ClusterIx {
@@ -96,17 +98,22 @@ impl Names {
     }
 
     pub(crate) fn key(&mut self, fingerprint: &Fingerprint, group: &Group) -> KeyIx {
-        let text = (fingerprint.clone(), group.clone());
-        if let Some(known) = self.key_numbers.get(&text) {
-            return *known;
+        if let Some(known) = self.known_key(fingerprint, group) {
+            return known;
         }
-        let number = self.keys.push(text.clone());
-        self.key_numbers.insert(text, number);
+        let number = self.keys.push((fingerprint.clone(), group.clone()));
+        let keys = &self.keys;
+        let hash = |known: &KeyIx| hash(&keys[*known].0, &keys[*known].1);
+        self.key_numbers.insert_unique(hash(&number), number, hash);
         number
     }
 
-    pub(crate) fn key_text(&self, key: KeyIx) -> &(Fingerprint, Group) {
-        &self.keys[key]
+    fn known_key(&self, fingerprint: &Fingerprint, group: &Group) -> Option<KeyIx> {
+        let is = |known: &KeyIx| {
+            let (known_fingerprint, known_group) = &self.keys[*known];
+            known_group == group && known_fingerprint == fingerprint
+        };
+        self.key_numbers.find(hash(fingerprint, group), is).copied()
     }
 
     pub(crate) fn stamp(&mut self, stamp: &Arc<Stamp>) -> StampIx {
@@ -136,8 +143,7 @@ impl Names {
         if let Some(known) = self.account_numbers.get(&(cluster, key)) {
             return *known;
         }
-        let row = AccountRow { cluster: Some(cluster), key: Some(key), ..AccountRow::default() };
-        let number = self.accounts.push(row);
+        let number = self.accounts.push(AccountRow::default());
         self.account_numbers.insert((cluster, key), number);
         number
     }
@@ -149,8 +155,8 @@ impl Names {
         group: &Group,
     ) -> Option<AccountIx> {
         let cluster = self.known_cluster(cluster)?;
-        let key = self.key_numbers.get(&(fingerprint.clone(), group.clone()))?;
-        self.account_numbers.get(&(cluster, *key)).copied()
+        let key = self.known_key(fingerprint, group)?;
+        self.account_numbers.get(&(cluster, key)).copied()
     }
 
     /// Places of the clusters by name.

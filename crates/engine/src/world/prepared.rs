@@ -4,7 +4,10 @@ use bigfleet_model::{Group, Totals};
 
 use super::profile::Constraint;
 use crate::{
-    handle::{AccountIx, ClusterIx, DomainIx, GroupIx, MachineIx, PoolIx, PreparedIx, ProfileIx, RunIx},
+    handle::{
+        AccountIx, ClusterIx, DomainIx, GroupIx, MachineIx, PoolIx, PreparedIx, ProfileIx, RunIx,
+        StampIx,
+    },
     input::NoAcquire,
 };
 
@@ -41,6 +44,8 @@ pub(crate) struct Prepared {
     pub(crate) members: Vec<PreparedIx>,
     /// Gone; its number is free.
     pub(crate) removed: bool,
+    /// Number of the stamp that its machines carry, once it is known.
+    pub(crate) stamp: Option<StampIx>,
     /// Number of the roll-up that last named it.
     pub(crate) roll_up: u32,
 

@@ -1,13 +1,11 @@
 //! Machines come, change and go; what is pending hides what is reported (§3).
 
-use std::sync::Arc;
-
-use bigfleet_model::{CapacityType, MachineState, Stamp};
+use bigfleet_model::{CapacityType, MachineState};
 
 use super::{Cold, DrainEnd, DrainRow, Hidden, MachineRow, World};
 use crate::{
     action::{Action, ActionKind},
-    handle::{AccountIx, MachineIx},
+    handle::{AccountIx, MachineIx, StampIx},
     input::{HeldBack, NeedKey, Tracked},
 };
 
@@ -108,10 +106,9 @@ impl World {
     }
 
     /// Gives a machine another stamp; what is pending for it carries it, too.
-    pub(crate) fn stamp(&mut self, number: MachineIx, stamp: &Arc<Stamp>) {
-        let interned = self.names.stamp(stamp);
+    pub(crate) fn stamp(&mut self, number: MachineIx, stamp: StampIx) {
         let row = &self.machines.rows[number];
-        if row.removed || row.stamp == Some(interned) {
+        if row.removed || row.stamp == Some(stamp) {
             return;
         }
         let mut reported = self.machines.reported(number);
@@ -120,11 +117,11 @@ impl World {
             if let ActionKind::Bootstrap(acquisition) | ActionKind::Provision(acquisition) =
                 &mut action.kind
             {
-                acquisition.stamp = stamp.clone();
+                acquisition.stamp = self.names.stamps[stamp].stamp.clone();
             }
         }
         if !hidden {
-            reported.stamp = Some(interned);
+            reported.stamp = Some(stamp);
         }
         self.unlist_idle(number);
         self.see(number, reported);
