@@ -37,6 +37,8 @@ pub struct Engine {
     pub(crate) options: Phase2Options,
     pub(crate) release: ReleasePolicy,
     scratch: Scratch,
+    /// Needs that the phases at work leave short.
+    short: Vec<PreparedIx>,
     pub(crate) inversions: Inversions,
     pub(crate) decided: Decided,
     cycle: u64,
@@ -151,9 +153,11 @@ impl Engine {
     pub fn cycle_observed(&mut self, now: Time, observe: &mut dyn FnMut(Phase)) {
         self.prepare();
         observe(Phase::Prepared);
-        let assigned = phase1::assign(&mut self.world, &mut self.scratch);
+        let decided = std::mem::take(&mut self.decided.touched);
+        let decided = phase1::assign(&mut self.world, &mut self.scratch, decided);
         observe(Phase::Phase1);
-        let short = self.short_of(&assigned.decided);
+        let short = self.short_of(&decided);
+        let touched = decided;
         let mut standing = Standing::after(&self.world, &short);
         let inversions = &mut self.inversions;
         phase2::invert(&mut self.world, &short, &mut standing, &self.options, now, inversions);
@@ -169,7 +173,8 @@ impl Engine {
         let judged = inversions.resolutions.drain(..).map(|one| Shortfall::of(world, one));
         decided.short.clear();
         decided.short.extend(judged);
-        decided.touched = assigned.decided;
+        decided.touched = touched;
+        self.short = short;
         self.conclude();
         self.cycle += 1;
     }
@@ -219,13 +224,12 @@ impl Engine {
     }
 
     /// Decided needs that something is missing of, in serving order.
-    fn short_of(&self, decided: &[PreparedIx]) -> Vec<PreparedIx> {
+    fn short_of(&mut self, decided: &[PreparedIx]) -> Vec<PreparedIx> {
         let world = &self.world;
-        let mut short: Vec<PreparedIx> =
-            decided.iter().copied().filter(|need| !world.needs[*need].is_covered()).collect();
-        short.sort_unstable_by(|a, b| {
-            world.precedence(*b).cmp(&world.precedence(*a)).then_with(|| world.serving_order(*a, *b))
-        });
+        let mut short = std::mem::take(&mut self.short);
+        short.clear();
+        short.extend(decided.iter().filter(|need| !world.needs[**need].is_covered()));
+        world.sort_by_order(&mut short, &mut self.scratch.turns);
         short
     }
 

@@ -63,7 +63,7 @@ fn detail(world: &World, need: &Prepared, deficit: &Totals, closed: bool) -> Opt
         return Some(Detail::SpreadUnsatisfiable);
     }
     let would_serve = |why: HeldBack| {
-        world.pools[need.pool].classes.iter().any(|class| {
+        world.withheld > 0 && world.pools[need.pool].classes.iter().any(|class| {
             let row = &world.classes[*class];
             !world.runs[row.unbound.withheld[why as usize]].members.is_empty()
                 && world.usable(need, *class)

@@ -107,8 +107,13 @@ impl Phase1<'_> {
             row.plan_stands = true;
             return;
         }
-        let mut residual = row.residual();
         let pool = row.pool;
+        if self.world.pools[pool].exhausted == Some((self.world.view, self.world.returns)) {
+            row.picks = picks;
+            row.plan_stands = true;
+            return;
+        }
+        let mut residual = row.residual();
         let spread = (row.constraint == Constraint::Spread)
             .then(|| Spread::over(self.world, need));
         let topology =
@@ -118,6 +123,10 @@ impl Phase1<'_> {
         let mut ranked = std::mem::take(&mut self.scratch.ranked);
         ranked.clear();
         self.rank(need, &mut ranks, &mut ranked);
+        // In one view supply only shrinks, but for what plans give back.
+        if ranked.len() == ranks.len() && ranked.iter().all(|one| !one.alive) {
+            self.world.pools[pool].exhausted = Some((self.world.view, self.world.returns));
+        }
         let mut plan = Plan { need, picks, spread, stopped: false };
         let skew_before = plan.spread.as_ref().map_or(0, Spread::skew);
         while !residual.is_zero() {
@@ -339,6 +348,7 @@ impl Phase1<'_> {
     /// Unplans picks.
     fn put_back(&mut self, plan: &mut Plan, mut dropped: Vec<u32>, ranks: &mut [RankRow]) {
         dropped.sort_unstable();
+        self.world.returns = self.world.returns.wrapping_add(u32::from(!dropped.is_empty()));
         for at in dropped.into_iter().rev() {
             let pick = plan.picks.remove(at as usize);
             let (view, row) = (self.world.view, &mut self.world.runs[pick.run]);

@@ -93,9 +93,9 @@ impl Phase1<'_> {
     /// ones, as many as it then needed.
     fn resume(&mut self, need: PreparedIx) {
         let world = &mut *self.world;
+        world.end_rest(need);
         let row = &mut world.needs[need];
         let has_gaps = std::mem::take(&mut row.has_gaps);
-        row.kept = false;
         let mut credits = std::mem::take(&mut row.credits);
         if has_gaps {
             credits.retain(|machine| world.machines.rows[*machine].claimant == Some(need));
@@ -184,30 +184,38 @@ impl Phase1<'_> {
         }
         let world = &*self.world;
         let row = &world.needs[need];
-        let tier = world.precedence(need);
-        for shelf in &world.names.clusters[row.cluster].shelves {
-            if !world.usable(row, shelf.class) {
-                continue;
+        let cluster = &world.names.clusters[row.cluster];
+        if self.all_served || cluster.resting == 0 {
+            // Nobody can be robbed: only what is unclaimed counts.
+            let usable = |run: &&RunIx| world.usable(row, world.runs[**run].class);
+            for &run in cluster.open.iter().filter(usable) {
+                heads.extend(self.free_head(need, reach, run));
             }
-            for &run in &shelf.runs {
-                let of_run = &world.runs[run];
-                let Some(account) = of_run.account else {
-                    heads.extend(self.head(run, None));
-                    continue;
-                };
-                if account == row.account || self.is_own(need, account) {
-                    continue;
-                }
-                let owner = world.owner(account);
-                let of_tier = owner.filter(|owner| world.precedence(*owner) == tier);
-                if reach == Reach::Free && of_tier.is_some() {
-                    continue;
-                }
-                let lower = owner.filter(|owner| world.precedence(*owner) < tier);
-                let settled = lower.filter(|owner| !self.all_served && world.is_settled(*owner));
-                heads.extend(self.head(run, settled));
+            return;
+        }
+        for shelf in &cluster.shelves {
+            if world.usable(row, shelf.class) {
+                heads.extend(shelf.runs.iter().filter_map(|run| self.free_head(need, reach, *run)));
             }
         }
+    }
+
+    fn free_head(&self, need: PreparedIx, reach: Reach, run: RunIx) -> Option<Head> {
+        let world = &*self.world;
+        let row = &world.needs[need];
+        let Some(account) = world.runs[run].account else { return self.head(run, None) };
+        if account == row.account || self.is_own(need, account) {
+            return None;
+        }
+        let tier = world.precedence(need);
+        let owner = world.owner(account);
+        let of_tier = owner.filter(|owner| world.precedence(*owner) == tier);
+        if reach == Reach::Free && of_tier.is_some() {
+            return None;
+        }
+        let lower = owner.filter(|owner| world.precedence(*owner) < tier);
+        let settled = lower.filter(|owner| !self.all_served && world.is_settled(*owner));
+        self.head(run, settled)
     }
 
     /// Whether a fold's member has this account.

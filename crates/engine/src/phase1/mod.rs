@@ -21,7 +21,7 @@ use std::{
 
 use crate::{
     handle::{GroupIx, PreparedIx},
-    world::{Constraint, Precedence, Unit, World},
+    world::{Constraint, Precedence, Turn, Unit, World},
 };
 
 pub(crate) use credit::Reach;
@@ -35,6 +35,7 @@ pub(crate) struct Scratch {
     ranked: Vec<acquire::Ranked>,
     buckets: Vec<domain::Bucket>,
     order: Vec<u32>,
+    pub(crate) turns: Vec<Turn>,
     merge: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
@@ -53,19 +54,19 @@ pub(crate) struct Phase1<'w> {
     all_served: bool,
 }
 
-/// What a pass looked at.
-pub(crate) struct Assigned {
-    /// Needs and folds that were decided, in no order that means anything.
-    pub(crate) decided: Vec<PreparedIx>,
-}
-
-/// Decides what is queued.
-pub(crate) fn assign(world: &mut World, scratch: &mut Scratch) -> Assigned {
+/// Decides what is queued. Returns what was decided, in no order that means
+/// anything.
+pub(crate) fn assign(
+    world: &mut World,
+    scratch: &mut Scratch,
+    mut decided: Vec<PreparedIx>,
+) -> Vec<PreparedIx> {
+    decided.clear();
     let mut phase = Phase1 {
         world,
         scratch,
         tiers: BTreeMap::new(),
-        decided: Vec::new(),
+        decided,
         gangs: Vec::new(),
         held: Vec::new(),
         all_served: false,
@@ -76,7 +77,7 @@ pub(crate) fn assign(world: &mut World, scratch: &mut Scratch) -> Assigned {
     }
     phase.credit_held();
     phase.settle();
-    Assigned { decided: phase.decided }
+    phase.decided
 }
 
 impl Phase1<'_> {
@@ -123,10 +124,7 @@ impl Phase1<'_> {
             needs.extend(unfolded);
         }
         let world = &*self.world;
-        needs.sort_unstable_by(|a, b| {
-            let constraint = |need: &PreparedIx| world.needs[*need].constraint;
-            constraint(a).cmp(&constraint(b)).then_with(|| world.serving_order(*a, *b))
-        });
+        world.sort_by_turn(&mut needs, &mut self.scratch.turns, |row| row.constraint as u64);
         let same = needs.partition_point(|need| world.needs[*need].constraint == Constraint::Same);
         let (gangs, others) = needs.split_at(same);
         for &need in gangs {
@@ -196,9 +194,7 @@ impl Phase1<'_> {
         self.world.view += 1;
         self.all_served = true;
         let world = &*self.world;
-        held.sort_unstable_by(|a, b| {
-            world.precedence(*b).cmp(&world.precedence(*a)).then_with(|| world.serving_order(*a, *b))
-        });
+        world.sort_by_order(&mut held, &mut self.scratch.turns);
         for need in held {
             if self.world.needs[need].is_homeless() {
                 self.choose_domain(need, Reach::All);
@@ -227,6 +223,9 @@ impl Phase1<'_> {
             // One that was parked will not be in the next cycle.
             let moving = row.looked_around || !row.picks.is_empty() || row.was_parked || robbed;
             row.settled = row.is_covered() && !moving;
+            if row.gangs.is_none() {
+                self.world.names.clusters[row.cluster].resting += u32::from(row.settled);
+            }
         }
         for &gangs in &self.gangs {
             let row = &self.world.gangs[gangs];
@@ -236,7 +235,10 @@ impl Phase1<'_> {
             };
             let fold = &self.world.needs[row.fold];
             let fold_settled = fold.members.is_empty() || fold.settled;
-            self.world.gangs[gangs].settled = fold_settled && row.members.iter().all(settled);
+            let (cluster, settled) =
+                (fold.cluster, fold_settled && row.members.iter().all(settled));
+            self.world.gangs[gangs].settled = settled;
+            self.world.names.clusters[cluster].resting += u32::from(settled);
         }
     }
 }

@@ -49,7 +49,9 @@ pub(crate) struct Standing {
 impl Standing {
     /// After Phase 1, which left these needs short.
     pub(crate) fn after(world: &World, short: &[PreparedIx]) -> Self {
-        Self { waiting: waiting(world, short), awaited: HashMap::default() }
+        // Where nothing is unclaimed, nothing is awaited.
+        let waiting = if world.open_runs == 0 { HashMap::default() } else { waiting(world, short) };
+        Self { waiting, awaited: HashMap::default() }
     }
 
     /// Whether unclaimed machines of a cluster and class serve until what replaces

@@ -10,6 +10,15 @@ use crate::{
     input::NoAcquire,
 };
 
+/// A need with what mostly tells its turn, so that sorting rarely looks further.
+pub(crate) struct Turn {
+    rank: u64,
+    arrival: i64,
+    /// Places of its cluster and its fingerprint by name.
+    names: u64,
+    need: PreparedIx,
+}
+
 impl World {
     /// Replaces the whole contribution of a cluster. A need that stays keeps its
     /// arrival: stamping it anew would reshuffle equal needs and feed churn.
@@ -197,15 +206,49 @@ impl World {
 
     /// The total order (§5) of needs of one tier; names must be ranked.
     pub(crate) fn serving_order(&self, a: PreparedIx, b: PreparedIx) -> Ordering {
-        let (a, b) = (&self.needs[a], &self.needs[b]);
-        let rank = |need: &Prepared| {
+        let rank = |need: PreparedIx| {
+            let need = &self.needs[need];
             let cluster = self.names.clusters[need.cluster].rank;
             (need.arrival, cluster, self.profiles[need.profile].rank)
         };
-        rank(a)
-            .cmp(&rank(b))
-            .then_with(|| a.group.cmp(&b.group))
-            .then_with(|| a.aggregate.cmp_by_name(&b.aggregate))
+        rank(a).cmp(&rank(b)).then_with(|| self.tie_order(a, b))
+    }
+
+    /// Sorts needs by a rank of their own, then by the total order of a tier.
+    pub(crate) fn sort_by_turn(
+        &self,
+        needs: &mut [PreparedIx],
+        turns: &mut Vec<Turn>,
+        rank: impl Fn(&Prepared) -> u64,
+    ) {
+        turns.clear();
+        turns.extend(needs.iter().map(|need| {
+            let row = &self.needs[*need];
+            let cluster = self.names.clusters[row.cluster].rank;
+            Turn {
+                rank: rank(row),
+                arrival: row.arrival,
+                names: u64::from(cluster) << 32 | u64::from(self.profiles[row.profile].rank),
+                need: *need,
+            }
+        }));
+        turns.sort_unstable_by(|a, b| {
+            let key = |turn: &Turn| (turn.rank, turn.arrival, turn.names);
+            key(a).cmp(&key(b)).then_with(|| self.tie_order(a.need, b.need))
+        });
+        needs.iter_mut().zip(turns).for_each(|(need, turn)| *need = turn.need);
+    }
+
+    /// Sorts needs of any tiers by the total order (§5).
+    pub(crate) fn sort_by_order(&self, needs: &mut [PreparedIx], turns: &mut Vec<Turn>) {
+        self.sort_by_turn(needs, turns, |row| self.profiles[row.profile].precedence.from_highest());
+    }
+
+    /// Order of needs that differ neither in arrival nor in cluster nor in
+    /// fingerprint.
+    fn tie_order(&self, a: PreparedIx, b: PreparedIx) -> Ordering {
+        let (a, b) = (&self.needs[a], &self.needs[b]);
+        a.group.cmp(&b.group).then_with(|| a.aggregate.cmp_by_name(&b.aggregate))
     }
 
     /// The tier in which a unit is decided.

@@ -20,6 +20,7 @@ use bigfleet_model::{Class, Fingerprint, Profile, Totals};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+pub(crate) use demand::Turn;
 pub(crate) use class::{ClassIndex, ClassRow, UnboundRuns};
 pub(crate) use machine::{Cold, DrainEnd, DrainRow, Hidden, MachineRow, Machines, Providers};
 pub(crate) use names::{ClusterRow, Names, Shelf};
@@ -71,6 +72,12 @@ pub(crate) struct World {
     pub(crate) drains: HashMap<MachineIx, DrainRow, FixedState>,
     /// Idle machines that may be given back, by the time since when they idle.
     pub(crate) idle: std::collections::BTreeSet<(Time, MachineIx)>,
+    /// Runs of bound machines of which some are unclaimed, of all clusters.
+    pub(crate) open_runs: u32,
+    /// Machines that are held back.
+    pub(crate) withheld: u32,
+    /// How often a plan gave something back.
+    pub(crate) returns: u32,
     /// Changes whenever cursors of acquirable runs start anew.
     pub(crate) view: u32,
 }

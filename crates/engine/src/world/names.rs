@@ -19,6 +19,9 @@ pub(crate) struct ClusterRow {
     pub(crate) shelves: Vec<Shelf>,
     /// Runs of bound machines of which some are unclaimed.
     pub(crate) open: Vec<RunIx>,
+    /// Needs, and groups of gangs, that hold their own machines and have not been
+    /// decided in this pass.
+    pub(crate) resting: u32,
     /// Needs as sent.
     pub(crate) needs: Vec<PreparedIx>,
     /// Place of the name among all; kept by [`super::World`].
@@ -85,6 +88,7 @@ impl Names {
             ready: false,
             shelves: Vec::new(),
             open: Vec::new(),
+            resting: 0,
             needs: Vec::new(),
             rank: 0,
         });

@@ -30,6 +30,8 @@ pub(crate) struct PoolRow {
     pub(crate) ranks: Vec<RankRow>,
     /// Classes that `ranks` and `domains` cover.
     pub(crate) ranked: usize,
+    /// View, and number of returns, in which nothing acquirable was left.
+    pub(crate) exhausted: Option<(u32, u32)>,
     /// Domains of the usable classes, by value; of gangs and spread needs.
     pub(crate) domains: Vec<DomainRow>,
     /// View in which `domains` counts what is acquirable.
@@ -73,6 +75,7 @@ impl PoolRow {
             seen: 0,
             ranks: Vec::new(),
             ranked: 0,
+            exhausted: None,
             domains: Vec::new(),
             counted_in: 0,
         }

@@ -21,6 +21,11 @@ pub(crate) enum Constraint {
 pub(crate) struct Precedence(u64);
 
 impl Precedence {
+    /// Smaller goes first.
+    pub(crate) const fn from_highest(self) -> u64 {
+        u64::MAX - self.0
+    }
+
     fn of(profile: &Profile) -> Self {
         // Flipping the sign bit makes unsigned order the order of priorities.
         let priority = u64::from(profile.priority() as u32 ^ (1 << 31));

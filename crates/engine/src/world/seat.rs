@@ -168,10 +168,12 @@ impl World {
         let open = &mut self.names.clusters[cluster].open;
         match (run.has_unclaimed(), run.open_at) {
             (true, None) => {
+                self.open_runs += 1;
                 run.open_at = Some(open.len() as u32);
                 open.push(number);
             }
             (false, Some(at)) => {
+                self.open_runs -= 1;
                 run.open_at = None;
                 open.swap_remove(at as usize);
                 if let Some(moved) = open.get(at as usize).copied() {
@@ -291,9 +293,17 @@ impl World {
     /// A queued need gives back what it kept: somebody more important takes of
     /// it, or it cannot tell what it would take now.
     pub(crate) fn start_afresh(&mut self, need: PreparedIx) {
-        if std::mem::take(&mut self.needs[need].kept) {
+        if self.end_rest(need) {
             self.release(need);
         }
+    }
+
+    /// A need no longer holds what it kept; false if it kept nothing.
+    pub(crate) fn end_rest(&mut self, need: PreparedIx) -> bool {
+        let row = &mut self.needs[need];
+        let kept = std::mem::take(&mut row.kept);
+        self.names.clusters[row.cluster].resting -= u32::from(kept);
+        kept
     }
 
     /// Takes from a need of a lower tier, which must be decided again.
@@ -362,8 +372,11 @@ impl World {
                 if std::mem::replace(&mut row.queued, true) {
                     return;
                 }
-                row.settled = false;
-                if row.tidy && row.even {
+                let settled = std::mem::take(&mut row.settled);
+                let keeps = row.tidy && row.even;
+                let resting = &mut self.names.clusters[row.cluster].resting;
+                *resting = *resting + u32::from(keeps) - u32::from(settled);
+                if keeps {
                     self.keep(need);
                 } else {
                     self.release(need);
@@ -374,7 +387,9 @@ impl World {
                 if std::mem::replace(&mut row.queued, true) {
                     return;
                 }
-                row.settled = false;
+                let settled = std::mem::take(&mut row.settled);
+                let cluster = self.needs[row.fold].cluster;
+                self.names.clusters[cluster].resting -= u32::from(settled);
                 let (fold, members) = (row.fold, std::mem::take(&mut row.members));
                 self.release(fold);
                 members.iter().for_each(|member| self.release(*member));

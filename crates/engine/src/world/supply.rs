@@ -75,6 +75,7 @@ impl World {
     pub(crate) fn remove(&mut self, number: MachineIx) {
         self.unlist_idle(number);
         self.set_drain(number, None);
+        self.hold_back(number, None);
         let class = self.machines.rows[number].class;
         self.classes[class].machines -= 1;
         self.machines.forget(number);
@@ -99,7 +100,9 @@ impl World {
     }
 
     pub(crate) fn hold_back(&mut self, number: MachineIx, why: Option<HeldBack>) {
-        if self.machines.rows[number].held_back != why {
+        let known = self.machines.rows[number].held_back;
+        if known != why {
+            self.withheld = self.withheld + u32::from(why.is_some()) - u32::from(known.is_some());
             self.machines.rows[number].held_back = why;
             self.mark_moved(number);
         }
