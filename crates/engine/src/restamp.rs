@@ -22,12 +22,11 @@ impl Engine {
                 continue;
             }
             let stamp = self.stamp_number(need);
-            if self.carries(need, stamp) {
-                continue;
+            if !self.carries(need, stamp) {
+                let credits = std::mem::take(&mut self.world.needs[need].credits);
+                credits.iter().for_each(|machine| self.world.stamp(*machine, stamp));
+                self.world.needs[need].credits = credits;
             }
-            let credits = std::mem::take(&mut self.world.needs[need].credits);
-            credits.iter().for_each(|machine| self.world.stamp(*machine, stamp));
-            self.world.needs[need].credits = credits;
             let picks = std::mem::take(&mut self.world.needs[need].picks);
             for pick in &picks {
                 // One that is reserved, not acquired.
@@ -54,13 +53,12 @@ impl Engine {
         number
     }
 
-    /// Whether all that a need claims is its own and carries exactly its stamp, as
+    /// Whether all that a need is credited with is its own and carries exactly its stamp, as
     /// is the rule: then there is no machine to look at.
     fn carries(&self, need: PreparedIx, stamp: StampIx) -> bool {
         let row = &self.world.needs[need];
         let runs = &self.world.names.accounts[row.account].runs;
         row.tidy
-            && row.picks.is_empty()
             && runs.iter().all(|run| self.world.runs[*run].stamp == Some(stamp))
     }
 

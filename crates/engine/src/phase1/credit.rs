@@ -127,8 +127,9 @@ impl Phase1<'_> {
             world.runs[*run].has_unclaimed()
                 || settled.is_some_and(|owner| self.comes_after(owner, need, reach))
         };
-        for shelf in &world.names.clusters[row.cluster].shelves {
-            if world.usable(row, shelf.class) && shelf.runs.iter().any(creditable) {
+        let usable = &world.pools[row.pool].usable;
+        for shelf in world.names.clusters[row.cluster].shelves.among(usable) {
+            if shelf.runs.iter().any(creditable) {
                 spread.widen(world, need, shelf.class);
             }
         }
@@ -185,7 +186,10 @@ impl Phase1<'_> {
         let world = &*self.world;
         let row = &world.needs[need];
         let cluster = &world.names.clusters[row.cluster];
-        if self.all_served || cluster.resting == 0 {
+        // Whoever still looks for what is left has had all that lower tiers hold,
+        // but for what its spread closed.
+        let had_all = reach == Reach::All && row.constraint != Constraint::Spread;
+        if self.all_served || had_all || !cluster.rests_below(world.precedence(need)) {
             // Nobody can be robbed: only what is unclaimed counts.
             let usable = |run: &&RunIx| world.usable(row, world.runs[**run].class);
             for &run in cluster.open.iter().filter(usable) {
@@ -193,7 +197,7 @@ impl Phase1<'_> {
             }
             return;
         }
-        for shelf in &cluster.shelves {
+        for shelf in cluster.shelves.among(&world.pools[row.pool].usable) {
             if world.usable(row, shelf.class) {
                 heads.extend(shelf.runs.iter().filter_map(|run| self.free_head(need, reach, *run)));
             }

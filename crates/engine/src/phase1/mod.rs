@@ -223,8 +223,9 @@ impl Phase1<'_> {
             // One that was parked will not be in the next cycle.
             let moving = row.looked_around || !row.picks.is_empty() || row.was_parked || robbed;
             row.settled = row.is_covered() && !moving;
-            if row.gangs.is_none() {
-                self.world.names.clusters[row.cluster].resting += u32::from(row.settled);
+            if row.settled && row.gangs.is_none() {
+                let (cluster, tier) = (row.cluster, self.world.profiles[row.profile].precedence);
+                self.world.names.clusters[cluster].begin_rest(tier);
             }
         }
         for &gangs in &self.gangs {
@@ -235,10 +236,11 @@ impl Phase1<'_> {
             };
             let fold = &self.world.needs[row.fold];
             let fold_settled = fold.members.is_empty() || fold.settled;
-            let (cluster, settled) =
-                (fold.cluster, fold_settled && row.members.iter().all(settled));
-            self.world.gangs[gangs].settled = settled;
-            self.world.names.clusters[cluster].resting += u32::from(settled);
+            if fold_settled && row.members.iter().all(settled) {
+                let (cluster, tier) = (fold.cluster, self.world.precedence(row.fold));
+                self.world.gangs[gangs].settled = true;
+                self.world.names.clusters[cluster].begin_rest(tier);
+            }
         }
     }
 }

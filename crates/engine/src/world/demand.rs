@@ -1,6 +1,6 @@
 //! The needs table: what every cluster wants (§1.6).
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, sync::Arc};
 
 use bigfleet_model::{Group, Need, Totals};
 
@@ -53,8 +53,10 @@ impl World {
     /// Whether a known need has this identity.
     fn is(&self, known: PreparedIx, need: &Need) -> bool {
         let row = &self.needs[known];
+        let profile = &self.profiles[row.profile].profile;
         row.group == need.group
-            && self.fingerprint(row.profile) == need.profile.fingerprint()
+            && (Arc::ptr_eq(profile, &need.profile)
+                || profile.fingerprint() == need.profile.fingerprint())
     }
 
     fn put(&mut self, cluster: ClusterIx, need: &Need) -> PreparedIx {

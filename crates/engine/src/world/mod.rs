@@ -11,6 +11,7 @@ mod prepared;
 mod profile;
 mod run;
 mod seat;
+mod shelf;
 mod supply;
 mod topology;
 
@@ -23,7 +24,7 @@ use hashbrown::HashMap;
 pub(crate) use demand::Turn;
 pub(crate) use class::{ClassIndex, ClassRow, UnboundRuns};
 pub(crate) use machine::{Cold, DrainEnd, DrainRow, Hidden, MachineRow, Machines, Providers};
-pub(crate) use names::{ClusterRow, Names, Shelf};
+pub(crate) use names::{ClusterRow, Names};
 pub(crate) use pool::{PoolKey, PoolRow, RankRow};
 pub(crate) use prepared::{GangRow, Pick, Prepared, lowers};
 pub(crate) use profile::{Constraint, Precedence, ProfileRow};

@@ -7,8 +7,9 @@ use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashTable};
 use smallvec::SmallVec;
 
+use super::{profile::Precedence, shelf::Shelves};
 use crate::handle::{
-    AccountIx, ClassIx, ClusterIx, Column, KeyIx, MachineIx, PreparedIx, RunIx, StampIx,
+    AccountIx, ClusterIx, Column, KeyIx, MachineIx, PreparedIx, RunIx, StampIx,
 };
 
 pub(crate) struct ClusterRow {
@@ -16,22 +17,36 @@ pub(crate) struct ClusterRow {
     /// It has reported a roll-up to this process, even an empty one.
     pub(crate) ready: bool,
     /// Bound machines, by class.
-    pub(crate) shelves: Vec<Shelf>,
+    pub(crate) shelves: Shelves,
     /// Runs of bound machines of which some are unclaimed.
     pub(crate) open: Vec<RunIx>,
-    /// Needs, and groups of gangs, that hold their own machines and have not been
-    /// decided in this pass.
-    pub(crate) resting: u32,
+    /// How many needs, and groups of gangs, of a tier hold their own machines and
+    /// have not been decided in this pass.
+    resting: SmallVec<[(Precedence, u32); 2]>,
     /// Needs as sent.
     pub(crate) needs: Vec<PreparedIx>,
     /// Place of the name among all; kept by [`super::World`].
     pub(crate) rank: u32,
 }
 
-/// Bound machines of one cluster and class.
-pub(crate) struct Shelf {
-    pub(crate) class: ClassIx,
-    pub(crate) runs: SmallVec<[RunIx; 2]>,
+impl ClusterRow {
+    pub(crate) fn begin_rest(&mut self, tier: Precedence) {
+        match self.resting.iter_mut().find(|(known, _)| *known == tier) {
+            Some((_, count)) => *count += 1,
+            None => self.resting.push((tier, 1)),
+        }
+    }
+
+    pub(crate) fn end_rest(&mut self, tier: Precedence) {
+        if let Some((_, count)) = self.resting.iter_mut().find(|(known, _)| *known == tier) {
+            *count -= 1;
+        }
+    }
+
+    /// Whether somebody below a tier could be robbed.
+    pub(crate) fn rests_below(&self, tier: Precedence) -> bool {
+        self.resting.iter().any(|(known, count)| *known < tier && *count > 0)
+    }
 }
 
 /// A stamp in numbers.
@@ -86,9 +101,9 @@ impl Names {
         let number = self.clusters.push(ClusterRow {
             id: id.clone(),
             ready: false,
-            shelves: Vec::new(),
+            shelves: Shelves::default(),
             open: Vec::new(),
-            resting: 0,
+            resting: SmallVec::new(),
             needs: Vec::new(),
             rank: 0,
         });

@@ -23,7 +23,7 @@ pub(crate) struct PoolRow {
     /// Usable classes, in number order.
     pub(crate) classes: Vec<ClassIx>,
     /// One bit per class.
-    usable: Vec<u64>,
+    pub(crate) usable: Vec<u64>,
     /// Classes that were looked at.
     seen: usize,
     /// Acquirable runs that rank alike; empty until somebody acquires.

@@ -2,7 +2,7 @@
 
 use bigfleet_model::MachineState;
 
-use super::{KeepLevel, RunKind, RunRow, Shelf, Unit, World};
+use super::{KeepLevel, RunKind, RunRow, Unit, World};
 use crate::{
     handle::{AccountIx, MachineIx, PreparedIx, RunIx},
     input::HeldBack,
@@ -135,20 +135,16 @@ impl World {
                 }
             }
             if kind == RunKind::Bound {
-                let shelves = &mut self.names.clusters[cluster].shelves;
+                let shelf = self.names.clusters[cluster].shelves.of(class);
                 let bound = &mut self.classes[class].bound;
-                let shelf = shelves.iter().position(|shelf| shelf.class == class);
-                match (wanted, shelf) {
-                    (true, Some(at)) => shelves[at].runs.push(number),
-                    (true, None) => {
-                        shelves.push(Shelf { class, runs: smallvec::smallvec![number] });
-                    }
-                    (false, Some(at)) => shelves[at].runs.retain(|known| *known != number),
-                    (false, None) => {}
-                }
                 if wanted {
+                    shelf.push(number);
                     bound.push(number);
-                } else if let Some(at) = bound.iter().position(|known| *known == number) {
+                } else {
+                    shelf.retain(|known| *known != number);
+                }
+                if !wanted
+                    && let Some(at) = bound.iter().position(|known| *known == number) {
                     bound.swap_remove(at);
                 }
             }
@@ -300,9 +296,12 @@ impl World {
 
     /// A need no longer holds what it kept; false if it kept nothing.
     pub(crate) fn end_rest(&mut self, need: PreparedIx) -> bool {
+        let tier = self.precedence(need);
         let row = &mut self.needs[need];
         let kept = std::mem::take(&mut row.kept);
-        self.names.clusters[row.cluster].resting -= u32::from(kept);
+        if kept {
+            self.names.clusters[row.cluster].end_rest(tier);
+        }
         kept
     }
 
@@ -374,9 +373,13 @@ impl World {
                 }
                 let settled = std::mem::take(&mut row.settled);
                 let keeps = row.tidy && row.even;
-                let resting = &mut self.names.clusters[row.cluster].resting;
-                *resting = *resting + u32::from(keeps) - u32::from(settled);
+                let cluster = &mut self.names.clusters[row.cluster];
+                let tier = self.profiles[row.profile].precedence;
+                if settled {
+                    cluster.end_rest(tier);
+                }
                 if keeps {
+                    cluster.begin_rest(tier);
                     self.keep(need);
                 } else {
                     self.release(need);
@@ -388,9 +391,11 @@ impl World {
                     return;
                 }
                 let settled = std::mem::take(&mut row.settled);
-                let cluster = self.needs[row.fold].cluster;
-                self.names.clusters[cluster].resting -= u32::from(settled);
                 let (fold, members) = (row.fold, std::mem::take(&mut row.members));
+                if settled {
+                    let tier = self.precedence(fold);
+                    self.names.clusters[self.needs[fold].cluster].end_rest(tier);
+                }
                 self.release(fold);
                 members.iter().for_each(|member| self.release(*member));
                 self.gangs[gangs].members = members;
