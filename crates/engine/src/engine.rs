@@ -49,6 +49,8 @@ pub(crate) struct Decided {
     /// Needs that acquire something.
     pub(crate) acquiring: Vec<PreparedIx>,
     pub(crate) victims: Vec<Victim>,
+    /// Machines on their way, and the needs that wait for them.
+    pub(crate) reserved: Vec<(MachineIx, PreparedIx)>,
     pub(crate) reclaimed: Vec<MachineIx>,
     pub(crate) released: Vec<MachineIx>,
     /// In serving order.
@@ -121,6 +123,16 @@ impl Engine {
         }
     }
 
+    /// Cycles decided so far; before the first there is nothing to read.
+    pub fn cycles(&self) -> u64 {
+        self.cycle
+    }
+
+    /// The time that the last cycle was given.
+    pub fn decided_at(&self) -> Time {
+        self.decided.now
+    }
+
     /// Machines known.
     pub fn machines(&self) -> usize {
         self.world.machines.len()
@@ -166,6 +178,7 @@ impl Engine {
         phase3::release(&self.world, &self.release, now, &mut decided.released);
         observe(Phase::Phase3);
         decided.victims = inversions.victims;
+        decided.reserved = inversions.reserved;
         let world = &self.world;
         let judged = inversions.resolutions.into_iter().map(|one| Shortfall::of(world, one));
         decided.short = judged.collect();

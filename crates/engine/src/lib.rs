@@ -8,6 +8,7 @@
 pub mod action;
 mod decide;
 mod engine;
+mod explain;
 mod handle;
 pub mod input;
 #[cfg(feature = "json")]
@@ -16,16 +17,21 @@ pub mod output;
 mod phase1;
 mod phase2;
 mod phase3;
+mod reader;
 mod report;
 mod restamp;
+mod rows;
 mod verdict;
 mod world;
 
 pub use action::{Action, ActionCounts, ActionKind};
 pub use decide::decide;
 pub use engine::{Engine, Phase};
+pub use explain::{Ahead, DomainCoverage, Explanation, Funnel, Supply};
 pub use input::{
     CycleInput, Drain, GangKey, HeldBack, NeedKey, NoAcquire, Phase2Options, ReleasePolicy, Time,
     Tracked,
 };
 pub use output::{CycleOutput, Detail, Outcome, Reason, Unresolved, Verdict};
+pub use reader::Reader;
+pub use rows::{Preemption, Row};

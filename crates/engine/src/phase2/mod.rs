@@ -50,6 +50,8 @@ pub(crate) struct Inversions {
     pub(crate) victims: Vec<Victim>,
     /// Of every need that Phase 1 left short, in serving order.
     pub(crate) resolutions: Vec<Resolution>,
+    /// Machines on their way that needs wait for.
+    pub(crate) reserved: Vec<(MachineIx, PreparedIx)>,
     /// Reserved or picked.
     pub(crate) taken: HashSet<MachineIx, FixedState>,
 }
@@ -130,6 +132,7 @@ impl Phase2<'_> {
             if self.may_take(&target, machine) {
                 target.take(self.world, machine);
                 self.found.taken.insert(machine);
+                self.found.reserved.push((machine, need));
                 reserved.push(machine);
             }
         }
@@ -208,6 +211,7 @@ impl Phase2<'_> {
             }
             if self.may_take(&target, machine) {
                 self.found.taken.insert(machine);
+                self.found.reserved.push((machine, need));
                 target.take(self.world, machine);
             }
         }
