@@ -13,6 +13,7 @@ mod handle;
 pub mod input;
 #[cfg(feature = "json")]
 pub mod json;
+mod ledger;
 pub mod output;
 mod phase1;
 mod phase2;
@@ -32,6 +33,7 @@ pub use input::{
     CycleInput, Drain, GangKey, HeldBack, NeedKey, NoAcquire, Phase2Options, ReleasePolicy, Time,
     Tracked,
 };
+pub use ledger::{Entry, Ledger, Shortage};
 pub use output::{CycleOutput, Detail, Outcome, Reason, Unresolved, Verdict};
 pub use reader::Reader;
 pub use rows::{Preemption, Row};

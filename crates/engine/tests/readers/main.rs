@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod explain;
+mod ledger;
 mod plain;
 mod rows;
 
