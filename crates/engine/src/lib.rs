@@ -18,10 +18,12 @@ pub mod output;
 mod phase1;
 mod phase2;
 mod phase3;
+mod phase_log;
 mod reader;
 mod report;
 mod restamp;
 mod rows;
+mod trace;
 mod verdict;
 mod world;
 
@@ -35,5 +37,7 @@ pub use input::{
 };
 pub use ledger::{Entry, Ledger, Shortage};
 pub use output::{CycleOutput, Detail, Outcome, Reason, Unresolved, Verdict};
+pub use phase_log::{PhaseLog, ShortGang};
 pub use reader::Reader;
 pub use rows::{Preemption, Row};
+pub use trace::Trace;

@@ -7,6 +7,7 @@ mod explain;
 mod ledger;
 mod plain;
 mod rows;
+mod watching;
 
 use bigfleet_engine::{CycleInput, CycleOutput, Engine};
 use bigfleet_oracle::worlds;
