@@ -6,6 +6,7 @@
 //! byte for byte.
 
 pub mod action;
+mod both;
 mod decide;
 mod engine;
 mod explain;
@@ -23,11 +24,14 @@ mod reader;
 mod report;
 mod restamp;
 mod rows;
+#[cfg(test)]
+mod testing;
 mod trace;
 mod verdict;
 mod world;
 
 pub use action::{Action, ActionCounts, ActionKind};
+pub use both::Difference;
 pub use decide::decide;
 pub use engine::{Engine, Phase};
 pub use explain::{Ahead, DomainCoverage, Explanation, Funnel, Supply};
