@@ -14,9 +14,6 @@ use crate::{
     world::{Unit, World},
 };
 
-/// Every so many cycles everything is decided anew.
-const FULL_EVERY: u64 = 100;
-
 /// A part of a cycle that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -39,7 +36,10 @@ pub struct Engine {
     scratch: Scratch,
     pub(crate) decided: Decided,
     cycle: u64,
-    full_next: bool,
+    pub(crate) full_next: bool,
+    /// The last cycle found claims other than those that were made.
+    pub(crate) drifted: bool,
+    pub(crate) drifts: u64,
 }
 
 /// What the last cycle came to, in numbers.
@@ -185,13 +185,17 @@ impl Engine {
         decided.touched = assigned.decided;
         self.conclude();
         self.cycle += 1;
+        self.look_for_drift();
     }
 
     /// Puts what changed in its place, and everything in question where a full
     /// pass is due.
     fn prepare(&mut self) {
+        let drifted = self.forget_drift();
         self.world.seat();
         self.world.rank_names();
+        // Before restless needs join, which have not changed.
+        let full = self.is_full_pass_due() || drifted;
         self.world.unready.retain(|need| {
             let row = &mut self.world.needs[*need];
             row.listed_unready = row.unready > 0;
@@ -209,8 +213,7 @@ impl Engine {
                 self.world.enqueue(unit);
             }
         }
-        let due = self.cycle.is_multiple_of(FULL_EVERY);
-        if std::mem::take(&mut self.full_next) || due {
+        if full {
             self.touch_everything();
         }
     }

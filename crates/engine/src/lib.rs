@@ -10,6 +10,7 @@ mod both;
 mod decide;
 mod engine;
 mod explain;
+mod full_pass;
 mod handle;
 pub mod input;
 #[cfg(feature = "json")]

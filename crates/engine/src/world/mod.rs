@@ -4,6 +4,7 @@
 
 mod class;
 mod demand;
+mod digest;
 mod machine;
 mod names;
 mod pool;
@@ -71,6 +72,8 @@ pub(crate) struct World {
     pub(crate) drains: HashMap<MachineIx, DrainRow, FixedState>,
     /// Idle machines that may be given back, by the time since when they idle.
     pub(crate) idle: std::collections::BTreeSet<(Time, MachineIx)>,
+    /// Digests of who claims what.
+    claim_digests: digest::ClaimDigests,
     /// Changes whenever cursors of acquirable runs start anew.
     pub(crate) view: u32,
 }
