@@ -74,11 +74,12 @@ fn in_lists<T: Debug>(
     in_items: impl Fn(&str, &T, &T) -> Option<Found>,
 ) -> Option<Found> {
     let of_both = a.iter().zip(b).enumerate();
-    let mut found =
-        of_both.filter_map(|(at, (a, b))| in_items(&format!("{name}[{at}]"), a, b));
+    let mut found = of_both.filter_map(|(at, (a, b))| in_items(&format!("{name}[{at}]"), a, b));
     found.next().or_else(|| {
         let at = a.len().min(b.len());
-        let text = |items: &[T]| items.get(at).map_or("absent".to_owned(), |one| format!("{one:?}"));
+        let text = |items: &[T]| {
+            items.get(at).map_or_else(|| "absent".to_owned(), |one| format!("{one:?}"))
+        };
         (a.len() != b.len()).then(|| (format!("{name}[{at}]"), text(a), text(b)))
     })
 }
@@ -89,7 +90,8 @@ fn in_maps<K: Ord + Debug, V: PartialEq + Debug>(
     b: &std::collections::BTreeMap<K, V>,
 ) -> Option<Found> {
     let key = a.keys().chain(b.keys()).filter(|key| a.get(key) != b.get(key)).min()?;
-    let text = |of: Option<&V>| of.map_or("absent".to_owned(), |value| format!("{value:?}"));
+    let text =
+        |of: Option<&V>| of.map_or_else(|| "absent".to_owned(), |value| format!("{value:?}"));
     Some((format!("{name}[{key:?}]"), text(a.get(key)), text(b.get(key))))
 }
 

@@ -27,6 +27,11 @@ pub struct DomainCoverage {
     pub machines: u32,
 }
 
+impl DomainCoverage {
+    /// How many a row shows; an explanation shows all.
+    pub const IN_A_ROW: usize = 8;
+}
+
 /// What one domain offers.
 struct Bucket {
     domain: DomainIx,

@@ -94,9 +94,7 @@ impl Reader<'_> {
         });
         let before = |(other, _): &(PreparedIx, u32)| engine.serving_order(*other, need).is_lt();
         let mut ahead: Vec<(PreparedIx, u32)> = counts.into_iter().filter(before).collect();
-        ahead.sort_unstable_by(|a, b| {
-            b.1.cmp(&a.1).then_with(|| engine.serving_order(a.0, b.0))
-        });
+        ahead.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| engine.serving_order(a.0, b.0)));
         let told = |(other, machines)| Ahead {
             need: engine.key_of(other),
             priority: engine.world.priority(other),

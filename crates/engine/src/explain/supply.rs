@@ -165,7 +165,8 @@ impl Reader<'_> {
         for (class, of_class) in tally.classes.iter() {
             let machines: u32 = of_class.states.iter().sum();
             let attributes = &*world.classes[class].class;
-            let matches = |requirement: &bigfleet_model::Requirement| requirement.matches(attributes);
+            let matches =
+                |requirement: &bigfleet_model::Requirement| requirement.matches(attributes);
             if machines == 0 || !pool.key.requirements.iter().all(matches) {
                 continue;
             }
@@ -185,11 +186,8 @@ impl Reader<'_> {
             funnel.taken += of_class.taken;
             funnel.idle_free += of_class.idle_free;
             funnel.speculative_free += of_class.speculative_free;
-            funnel.in_transition += states(&[
-                MachineState::Creating,
-                MachineState::Draining,
-                MachineState::Deleting,
-            ]);
+            funnel.in_transition +=
+                states(&[MachineState::Creating, MachineState::Draining, MachineState::Deleting]);
             funnel.failed += states(&[MachineState::Failed]);
         }
         funnel

@@ -45,8 +45,10 @@ impl Deal {
             let creating = rows[*machine].state == bigfleet_model::MachineState::Creating;
             (if creating { Turn::Creating } else { Turn::Bound }, *machine, None)
         });
-        let picked =
-            row.picks.iter().map(|pick| (Turn::Picked, pick.machine, Some(world.runs[pick.run].kind)));
+        let picked = row
+            .picks
+            .iter()
+            .map(|pick| (Turn::Picked, pick.machine, Some(world.runs[pick.run].kind)));
         let decided = &engine.decided;
         let reserved = decided.reserved.iter().filter(|(_, need)| *need == fold);
         let victims = decided.victims.iter().filter(|victim| victim.need == fold);

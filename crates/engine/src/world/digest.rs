@@ -89,8 +89,9 @@ impl World {
             (run.claimed, run.next, run.cursor, run.planned, run.view) = (0, 0, 0, 0, 0);
             run.open_at = None;
         }
-        let runs: Vec<_> = self.runs.handles().collect();
-        runs.into_iter().for_each(|run| self.open_or_close(run));
+        for run in self.runs.handles() {
+            self.open_or_close(run);
+        }
         for need in self.needs.rows_mut() {
             need.credits.clear();
             need.picks.clear();

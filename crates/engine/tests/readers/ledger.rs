@@ -67,7 +67,7 @@ fn the_ledger_is_what_stays_unresolved_dealt_out() {
             let before = std::mem::take(&mut known);
             for (key, deficit) in missing {
                 let (age, since, _) =
-                    before.get(&key).cloned().unwrap_or((0, now, Totals::zero()));
+                    before.get(&key).cloned().unwrap_or_else(|| (0, now, Totals::zero()));
                 known.insert(key, (age + 1, since, deficit));
             }
             let what = format!("seed {seed}, cycle {cycle}");

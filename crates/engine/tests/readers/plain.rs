@@ -117,8 +117,12 @@ impl<'a> Plain<'a> {
 
     /// Number of the fold that a need without a verdict of its own is in.
     pub(crate) fn fold_of(&self, need: &Need) -> usize {
-        let text: Vec<String> =
-            need.aggregate.by_name().iter().map(|(name, milli)| format!("{name}={milli}")).collect();
+        let text: Vec<String> = need
+            .aggregate
+            .by_name()
+            .iter()
+            .map(|(name, milli)| format!("{name}={milli}"))
+            .collect();
         let group = format!("fold:{}", text.join(","));
         let fingerprint = folded(&need.profile).fingerprint().clone();
         let is_it = |verdict: &Verdict| {
@@ -149,7 +153,10 @@ impl<'a> Plain<'a> {
                 let tracked = self.tracked(machine);
                 let action = self.output.actions.iter().find(|action| {
                     action.machine == *machine
-                        && matches!(action.kind, ActionKind::Bootstrap(_) | ActionKind::Provision(_))
+                        && matches!(
+                            action.kind,
+                            ActionKind::Bootstrap(_) | ActionKind::Provision(_)
+                        )
                 });
                 let (state, _, stamped) = self.seen(tracked);
                 let turn = match state {

@@ -51,7 +51,12 @@ fn a_row_of_an_unfolded_need_is_its_verdict() {
 }
 
 /// What the chapter says of one member of a fold.
-fn assert_dealt(row: &Row, claim: Option<&Claim<'_>>, of_fold: &bigfleet_engine::Verdict, what: &str) {
+fn assert_dealt(
+    row: &Row,
+    claim: Option<&Claim<'_>>,
+    of_fold: &bigfleet_engine::Verdict,
+    what: &str,
+) {
     let verdict = &row.verdict;
     assert_eq!(verdict.satisfied, claim.is_some(), "{what}");
     assert_eq!(verdict.claimed, u32::from(claim.is_some()), "{what}");

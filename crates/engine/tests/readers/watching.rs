@@ -46,7 +46,7 @@ fn inv_48_tracing_changes_nothing() {
     }
 }
 
-fn is_acquisition(action: &&Action) -> bool {
+fn is_acquisition(action: &Action) -> bool {
     matches!(action.kind, ActionKind::Bootstrap(_) | ActionKind::Provision(_))
 }
 
@@ -56,7 +56,8 @@ fn a_trace_tells_need_rank_and_the_rule_that_decided() {
     for seed in seeds() {
         let (input, engine, output) = decided(seed);
         let trace = engine.trace();
-        let acquisitions: Vec<&Action> = output.actions.iter().filter(is_acquisition).collect();
+        let acquisitions: Vec<&Action> =
+            output.actions.iter().filter(|one| is_acquisition(one)).collect();
         let of_actions = trace
             .iter()
             .filter(|one| acquisitions.iter().any(|action| action.machine == one.machine));
@@ -77,7 +78,7 @@ fn a_trace_tells_need_rank_and_the_rule_that_decided() {
         let told: Vec<(MachineId, u8)> = acquisitions.iter().map(rule).collect();
         let oracle = bigfleet_oracle::decide(&input);
         let second: Vec<(MachineId, u8)> =
-            oracle.actions.iter().filter(is_acquisition).map(|one| rule(&one)).collect();
+            oracle.actions.iter().filter(|one| is_acquisition(one)).map(|one| rule(&one)).collect();
         assert_eq!(told, second, "seed {seed}");
     }
     assert!(rules.iter().all(|times| *times > 0), "some rule never decided: {rules:?}");
@@ -98,7 +99,10 @@ fn nothing_is_reclaimed_that_a_short_need_could_use() {
         assert_eq!(log.reclaims, reclaims.count(), "seed {seed}");
         for gang in &log.short_gangs {
             let row = engine.row(&gang.need).expect("gangs are needs as sent");
-            assert_eq!((row.verdict.domain, row.verdict.deficit), (gang.domain.clone(), gang.residual.clone()));
+            assert_eq!(
+                (row.verdict.domain, row.verdict.deficit),
+                (gang.domain.clone(), gang.residual.clone())
+            );
         }
     }
 }
