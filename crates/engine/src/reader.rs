@@ -15,7 +15,7 @@ use crate::{
     explain::{Supply, Tally},
     handle::{PoolIx, PreparedIx},
     input::NeedKey,
-    rows::{Deal, Preemption},
+    rows::{Deal, Drains, Preemption},
     world::Prepared,
 };
 
@@ -28,6 +28,7 @@ pub struct Reader<'e> {
     pub(crate) engine: &'e Engine,
     tally: OnceCell<Tally>,
     preemptions: OnceCell<HashMap<PreparedIx, Preemption, FixedState>>,
+    drains: OnceCell<Drains>,
     deals: RefCell<HashMap<PreparedIx, Rc<Deal>, FixedState>>,
     pub(crate) supplies: RefCell<HashMap<PoolIx, Supply, FixedState>>,
 }
@@ -39,6 +40,7 @@ impl Engine {
             engine: self,
             tally: OnceCell::new(),
             preemptions: OnceCell::new(),
+            drains: OnceCell::new(),
             deals: RefCell::default(),
             supplies: RefCell::default(),
         }
@@ -65,8 +67,9 @@ impl Reader<'_> {
 
     /// How a fold's machines are dealt out.
     pub(crate) fn deal(&self, fold: PreparedIx) -> Rc<Deal> {
-        let mut deals = self.deals.borrow_mut();
-        deals.entry(fold).or_insert_with(|| Rc::new(Deal::of(self.engine, fold))).clone()
+        let drains = self.drains.get_or_init(|| Drains::of(self.engine));
+        let deal = || Rc::new(Deal::of(&self.engine.world, fold, drains));
+        self.deals.borrow_mut().entry(fold).or_insert_with(deal).clone()
     }
 
     /// What Phase 2 freed for a need that is still short.

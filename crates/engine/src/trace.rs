@@ -4,7 +4,7 @@ use bigfleet_model::MachineId;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use crate::{engine::Engine, handle::MachineIx, input::NeedKey, rows::Deal};
+use crate::{engine::Engine, handle::MachineIx, input::NeedKey};
 
 /// Why a machine was acquired, for a trace (§10).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,13 +28,13 @@ impl Engine {
     /// machine). Everything in it is worked out here: a cycle does not know whether
     /// it is traced.
     pub fn trace(&self) -> Vec<Trace> {
-        let world = &self.world;
+        let (world, reader) = (&self.world, self.reader());
         let mut traces = Vec::new();
         for (rank, need) in self.prepared_order().into_iter().enumerate() {
             let row = &world.needs[need];
             let mut picks: Vec<MachineIx> = row.picks.iter().map(|pick| pick.machine).collect();
             picks.sort_unstable_by_key(|machine| world.machines.rows[*machine].label);
-            let deal = (row.is_fold() && !picks.is_empty()).then(|| Deal::of(self, need));
+            let deal = (row.is_fold() && !picks.is_empty()).then(|| reader.deal(need));
             let firsts: HashMap<MachineIx, usize, FixedState> =
                 deal.iter().flat_map(|deal| deal.firsts(row.members.len())).collect();
             for machine in picks {

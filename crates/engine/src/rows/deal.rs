@@ -1,10 +1,14 @@
 //! A fold dealt out to its members (§9): its machines in order give whole places,
 //! its members in order take one each.
 
+use bigfleet_model::MachineState;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
 use crate::{
     engine::Engine,
     handle::{MachineIx, PreparedIx},
-    world::RunKind,
+    world::{RunKind, World},
 };
 
 /// In which order a fold's machines are dealt.
@@ -36,26 +40,42 @@ pub(crate) struct Deal {
     pub(crate) places: usize,
 }
 
+/// Machines that drain for folds, by fold.
+#[derive(Default)]
+pub(crate) struct Drains(HashMap<PreparedIx, Vec<(Turn, MachineIx)>, FixedState>);
+
+impl Drains {
+    pub(crate) fn of(engine: &Engine) -> Self {
+        let decided = &engine.decided;
+        let reserved =
+            decided.reserved.iter().map(|(machine, need)| (*need, Turn::Reserved, *machine));
+        let preempted = decided.victims.iter().map(|one| (one.need, Turn::Preempted, one.machine));
+        let mut drains = Self::default();
+        for (need, turn, machine) in reserved.chain(preempted) {
+            if engine.world.needs[need].is_fold() {
+                drains.0.entry(need).or_default().push((turn, machine));
+            }
+        }
+        drains
+    }
+}
+
 impl Deal {
-    pub(crate) fn of(engine: &Engine, fold: PreparedIx) -> Self {
-        let world = &engine.world;
+    pub(crate) fn of(world: &World, fold: PreparedIx, drains: &Drains) -> Self {
         let row = &world.needs[fold];
         let rows = &world.machines.rows;
         let bound = row.credits.iter().map(|machine| {
-            let creating = rows[*machine].state == bigfleet_model::MachineState::Creating;
+            let creating = rows[*machine].state == MachineState::Creating;
             (if creating { Turn::Creating } else { Turn::Bound }, *machine, None)
         });
         let picked = row
             .picks
             .iter()
             .map(|pick| (Turn::Picked, pick.machine, Some(world.runs[pick.run].kind)));
-        let decided = &engine.decided;
-        let reserved = decided.reserved.iter().filter(|(_, need)| *need == fold);
-        let victims = decided.victims.iter().filter(|victim| victim.need == fold);
+        let drains = drains.0.get(&fold).into_iter().flatten();
         let mut turns: Vec<(Turn, MachineIx, Option<RunKind>)> = bound
             .chain(picked)
-            .chain(reserved.map(|(machine, _)| (Turn::Reserved, *machine, None)))
-            .chain(victims.map(|victim| (Turn::Preempted, victim.machine, None)))
+            .chain(drains.map(|(turn, machine)| (*turn, *machine, None)))
             .collect();
         turns.sort_unstable_by(|a, b| {
             let price = |machine: MachineIx| world.classes[rows[machine].class].price;

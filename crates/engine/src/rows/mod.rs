@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use bigfleet_model::{ClusterId, MachineState, Need, Totals};
 
-pub(crate) use deal::Deal;
+pub(crate) use deal::{Deal, Drains};
 
 use crate::{
     engine::Engine,
@@ -92,7 +92,8 @@ impl Reader<'_> {
         let place = place_of(world, fold, need);
         let deal = self.deal(fold);
         let served = place.and_then(|place| deal.serving(place));
-        let of_fold = self.engine.verdict(fold);
+        let short = world.needs[fold].short.filter(|_| served.is_none());
+        let short = short.map(|at| &self.engine.decided.short[at as usize]);
         let picked = |kind| u32::from(served.is_some_and(|served| served.picked == Some(kind)));
         let (bootstrap, provision) = (picked(RunKind::Idle), picked(RunKind::Speculative));
         let class = served.map(|served| world.machines.rows[served.machine].class);
@@ -123,8 +124,8 @@ impl Reader<'_> {
                 (true, _, 1) => Outcome::EmittedIdle,
                 (true, ..) => Outcome::AbsorbedBySupply,
             },
-            reason: of_fold.reason.filter(|_| served.is_none()),
-            detail: of_fold.detail.filter(|_| served.is_none()),
+            reason: short.map(|short| short.reason),
+            detail: short.and_then(|short| short.detail),
         };
         Row {
             need: sent,
