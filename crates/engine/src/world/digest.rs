@@ -111,3 +111,21 @@ impl World {
         self.claim_digests.turn = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Handle, MachineIx, PreparedIx, mix};
+
+    #[test]
+    fn needs_that_swap_machines_do_not_go_unseen() {
+        let sum = |pairs: [(usize, usize); 2]| {
+            let mixed = |(machine, need)| mix(MachineIx::at(machine), PreparedIx::at(need));
+            pairs.map(mixed).into_iter().fold(0, u64::wrapping_add)
+        };
+        for (machine, need) in (0..50).flat_map(|machine| (0..50).map(move |need| (machine, need)))
+        {
+            let kept = sum([(machine, need), (machine + 1, need + 7)]);
+            assert_ne!(kept, sum([(machine, need + 7), (machine + 1, need)]));
+        }
+    }
+}
