@@ -116,7 +116,7 @@ impl Ledger {
             cycle,
         };
         let entry = self.entries.entry(row.account).or_insert_with(fresh);
-        if !engine.is_key_of(need, &entry.need) {
+        if !engine.is_of(need, entry) {
             *entry = fresh();
         }
         entry.min_unit.clone_from(&world.pools[row.pool].key.unit);
@@ -176,11 +176,12 @@ impl Ledger {
 
 impl Engine {
     /// An entry found by a number must not outlive what the number stood for.
-    fn is_key_of(&self, need: PreparedIx, key: &NeedKey) -> bool {
+    fn is_of(&self, need: PreparedIx, entry: &Entry) -> bool {
         let row = &self.world.needs[need];
-        self.world.names.clusters[row.cluster].id == key.cluster
-            && row.group == key.group
-            && *self.world.fingerprint(row.profile) == key.fingerprint
+        let profile = &self.world.profiles[row.profile].profile;
+        self.world.names.clusters[row.cluster].id == entry.need.cluster
+            && row.group == entry.need.group
+            && (Arc::ptr_eq(profile, &entry.profile) || *profile == entry.profile)
     }
 }
 
