@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use bigfleet_engine::{ActionKind, Funnel, NeedKey};
+use bigfleet_engine::{ActionKind, CycleInput, Engine, Funnel, NeedKey};
 use bigfleet_model::{Attributes, MachineState, Need};
+use bigfleet_oracle::worlds;
 
 use crate::{
     decided,
@@ -194,4 +195,32 @@ fn domains_are_what_a_gang_claims_and_what_is_left() {
         }
     }
     assert!(several > 0, "no gang had a choice");
+}
+
+/// Alone, a gang finds at the end of the cycle exactly what it chose from.
+#[test]
+fn the_first_domain_is_the_one_that_a_gang_alone_chooses() {
+    let mut contests = 0;
+    for seed in seeds() {
+        let world = worlds::world(seed);
+        for need in world.demand.iter().filter(|need| need.profile.same().next().is_some()) {
+            let demand = vec![need.clone()];
+            let (gang_ages, no_acquire) = Default::default();
+            let input = CycleInput { demand, gang_ages, no_acquire, ..world.clone() };
+            let mut engine = Engine::load(&input);
+            engine.cycle(input.now);
+            let explanation = engine.explain(&NeedKey::of(need)).unwrap();
+            if engine.output().verdicts[0].folded == 0 && !explanation.domains.is_empty() {
+                let first = &explanation.domains[0];
+                assert_eq!(
+                    explanation.row.verdict.domain.as_ref(),
+                    Some(&first.domain),
+                    "seed {seed}"
+                );
+                assert_eq!(explanation.row.verdict.satisfiable, first.satisfiable, "seed {seed}");
+                contests += usize::from(explanation.domains.len() > 1);
+            }
+        }
+    }
+    assert!(contests > 100, "hardly any gang had a choice");
 }

@@ -46,6 +46,44 @@ fn inv_48_tracing_changes_nothing() {
     }
 }
 
+/// What is told of an engine that remembers is told of one that decides from
+/// nothing, too.
+#[test]
+fn inv_47_increments_are_told_as_a_full_pass_is() {
+    for seed in seeds().step_by(3) {
+        let mut random = SplitMix64::new(seed);
+        let world = worlds::world(seed);
+        let mut engine = Engine::load(&world);
+        let mut now = world.now;
+        for cycle in 0..5 {
+            now = now.after(Duration::from_secs(random.below(60)));
+            let input = CycleInput { now, ..engine.input() };
+            let mut anew = Engine::load(&input);
+            engine.cycle(now);
+            anew.cycle(now);
+            let what = format!("seed {seed}, cycle {cycle}");
+            let (told, told_anew) = (engine.reader(), anew.reader());
+            for need in input.demand.iter().map(NeedKey::of) {
+                assert_eq!(told.explain(&need), told_anew.explain(&need), "{what}");
+            }
+            assert_eq!(engine.phase_log(), anew.phase_log(), "{what}");
+            assert_eq!(engine.trace(), anew.trace(), "{what}");
+            for action in engine.actions().into_iter().step_by(2) {
+                engine.pend(action);
+            }
+            if let Some(gone) = input.snapshot.get(random.below(40) as usize) {
+                engine.remove(&gone.machine.id);
+            }
+            if let Some(need) = input.demand.get(random.below(20) as usize) {
+                let of_cluster = input.demand.iter().filter(|other| other.cluster == need.cluster);
+                let needs: Vec<_> = of_cluster.filter(|other| *other != need).cloned().collect();
+                engine.replace(&need.cluster, &needs);
+            }
+            engine.restamp();
+        }
+    }
+}
+
 fn is_acquisition(action: &Action) -> bool {
     matches!(action.kind, ActionKind::Bootstrap(_) | ActionKind::Provision(_))
 }
