@@ -4,6 +4,7 @@
 use bigfleet_model::{ClusterId, MachineId, Need, Stamp};
 
 use crate::{
+    full_pass::Scope,
     action::Action,
     handle::{MachineIx, PreparedIx},
     input::{HeldBack, NeedKey, NoAcquire, Phase2Options, ReleasePolicy, Time, Tracked},
@@ -13,9 +14,6 @@ use crate::{
     verdict::{Shortfall, next_age},
     world::{Unit, World},
 };
-
-/// Every so many cycles everything is decided anew.
-const FULL_EVERY: u64 = 100;
 
 /// A part of a cycle that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +40,10 @@ pub struct Engine {
     pub(crate) inversions: Inversions,
     pub(crate) decided: Decided,
     cycle: u64,
-    full_next: bool,
+    pub(crate) full_next: bool,
+    /// The last cycle found claims other than those that were made.
+    pub(crate) drifted: bool,
+    pub(crate) drifts: u64,
 }
 
 /// What the last cycle came to, in numbers.
@@ -123,6 +124,16 @@ impl Engine {
         }
     }
 
+    /// Cycles decided so far; before the first there is nothing to read.
+    pub fn cycles(&self) -> u64 {
+        self.cycle
+    }
+
+    /// The time that the last cycle was given.
+    pub fn decided_at(&self) -> Time {
+        self.decided.now
+    }
+
     /// Machines known.
     pub fn machines(&self) -> usize {
         self.world.machines.len()
@@ -177,13 +188,17 @@ impl Engine {
         self.short = short;
         self.conclude();
         self.cycle += 1;
+        self.look_for_drift();
     }
 
     /// Puts what changed in its place, and everything in question where a full
     /// pass is due.
     fn prepare(&mut self) {
+        let drifted = self.forget_drift();
         self.world.seat();
         self.world.rank_names();
+        // Before restless needs join, which have not changed.
+        let scope = if drifted { Scope::Afresh } else { self.scope() };
         self.world.unready.retain(|need| {
             let row = &mut self.world.needs[*need];
             row.listed_unready = row.unready > 0;
@@ -201,9 +216,8 @@ impl Engine {
                 self.world.enqueue(unit);
             }
         }
-        let due = self.cycle.is_multiple_of(FULL_EVERY);
-        if std::mem::take(&mut self.full_next) || due {
-            self.touch_everything();
+        if scope != Scope::Changes {
+            self.touch_everything(scope);
         }
     }
 
@@ -212,13 +226,15 @@ impl Engine {
         self.full_next = true;
     }
 
-    fn touch_everything(&mut self) {
+    fn touch_everything(&mut self, scope: Scope) {
         let needs: Vec<PreparedIx> = self.world.needs.handles().collect();
         for need in needs {
             let row = &self.world.needs[need];
             if !row.removed && !row.is_fold() {
                 self.world.touch(need);
-                self.world.start_afresh(need);
+                if scope == Scope::Afresh {
+                    self.world.start_afresh(need);
+                }
             }
         }
     }

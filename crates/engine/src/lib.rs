@@ -6,26 +6,43 @@
 //! byte for byte.
 
 pub mod action;
+mod both;
 mod decide;
 mod engine;
+mod explain;
+mod full_pass;
 mod handle;
 pub mod input;
 #[cfg(feature = "json")]
 pub mod json;
+mod ledger;
 pub mod output;
 mod phase1;
 mod phase2;
 mod phase3;
+mod phase_log;
+mod reader;
 mod report;
 mod restamp;
+mod rows;
+#[cfg(test)]
+mod testing;
+mod trace;
 mod verdict;
 mod world;
 
 pub use action::{Action, ActionCounts, ActionKind};
+pub use both::Difference;
 pub use decide::decide;
 pub use engine::{Engine, Phase};
+pub use explain::{Ahead, DomainCoverage, Explanation, Funnel, Supply};
 pub use input::{
     CycleInput, Drain, GangKey, HeldBack, NeedKey, NoAcquire, Phase2Options, ReleasePolicy, Time,
     Tracked,
 };
+pub use ledger::{Entry, Ledger, Shortage};
 pub use output::{CycleOutput, Detail, Outcome, Reason, Unresolved, Verdict};
+pub use phase_log::{PhaseLog, ShortGang};
+pub use reader::Reader;
+pub use rows::{Preemption, Row};
+pub use trace::Trace;

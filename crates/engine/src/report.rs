@@ -84,13 +84,13 @@ impl Engine {
         }
     }
 
-    fn serving_order(&self, a: PreparedIx, b: PreparedIx) -> Ordering {
+    pub(crate) fn serving_order(&self, a: PreparedIx, b: PreparedIx) -> Ordering {
         let world = &self.world;
         world.precedence(b).cmp(&world.precedence(a)).then_with(|| world.serving_order(a, b))
     }
 
     /// Needs as the phases saw them, in the total order.
-    fn prepared_order(&self) -> Vec<PreparedIx> {
+    pub(crate) fn prepared_order(&self) -> Vec<PreparedIx> {
         let world = &self.world;
         let stands = |row: &Prepared| {
             !row.removed
@@ -115,7 +115,7 @@ impl Engine {
         .collect()
     }
 
-    fn key_of(&self, need: PreparedIx) -> NeedKey {
+    pub(crate) fn key_of(&self, need: PreparedIx) -> NeedKey {
         let row = &self.world.needs[need];
         NeedKey {
             cluster: self.world.names.clusters[row.cluster].id.clone(),
@@ -129,7 +129,7 @@ impl Engine {
         of_kind.count() as u32
     }
 
-    fn verdict(&self, need: PreparedIx) -> Verdict {
+    pub(crate) fn verdict(&self, need: PreparedIx) -> Verdict {
         let world = &self.world;
         let row = &world.needs[need];
         let key = self.key_of(need);
@@ -274,7 +274,7 @@ impl Engine {
         }
     }
 
-    fn need(&self, row: &Prepared) -> Need {
+    pub(crate) fn need(&self, row: &Prepared) -> Need {
         let unit = &self.world.pools[row.pool].key.unit;
         Need {
             cluster: self.world.names.clusters[row.cluster].id.clone(),

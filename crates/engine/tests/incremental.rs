@@ -161,6 +161,7 @@ fn inv_47_increments_come_to_the_same_as_a_full_pass() {
             let output = engine.output();
             let what = format!("seed {seed}, cycle {cycle}");
             assert_same(&comparable(output.clone()), &comparable(decide(&input)), &what);
+            assert_eq!(engine.drifts(), 0, "{what}: claims drifted");
             disturb(&mut engine, &input, &output, &mut random);
         }
     }

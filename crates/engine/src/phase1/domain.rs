@@ -24,21 +24,21 @@ pub(crate) struct Bucket {
 }
 
 /// A domain as the rules see it.
-struct Judged {
+pub(crate) struct Judged {
     /// Domains are in the order of their values.
-    place: usize,
-    satisfiable: bool,
-    credited: i128,
-    own: i128,
-    credited_or_idle: i128,
-    load: i128,
-    total: i128,
-    count: usize,
+    pub(crate) place: usize,
+    pub(crate) satisfiable: bool,
+    pub(crate) credited: i128,
+    pub(crate) own: i128,
+    pub(crate) credited_or_idle: i128,
+    pub(crate) load: i128,
+    pub(crate) total: i128,
+    pub(crate) count: usize,
 }
 
 impl Judged {
     /// Less is preferred; with the number of the rule that decided.
-    fn order(&self, other: &Self) -> (Ordering, u8) {
+    pub(crate) fn order(&self, other: &Self) -> (Ordering, u8) {
         let more = |mine: &i128, theirs: &i128| theirs.cmp(mine);
         let steps: [(u8, Ordering); 7] = if self.satisfiable && other.satisfiable {
             [
@@ -167,14 +167,16 @@ impl Phase1<'_> {
         };
         let mut judged = buckets.iter().enumerate().filter_map(judge);
         let mut best = judged.next()?;
-        let mut rule = 0;
+        let mut second: Option<Judged> = None;
         for other in judged {
-            let (order, decided) = other.order(&best);
-            rule = decided;
-            if order.is_lt() {
-                best = other;
+            if other.order(&best).0.is_lt() {
+                second = Some(std::mem::replace(&mut best, other));
+            } else if second.as_ref().is_none_or(|second| other.order(second).0.is_lt()) {
+                second = Some(other);
             }
         }
+        // The rule that tells the best from the second best.
+        let rule = second.map_or(0, |second| best.order(&second).1);
         Some((best.place, best.satisfiable, rule))
     }
 

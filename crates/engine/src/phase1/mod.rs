@@ -25,6 +25,7 @@ use crate::{
 };
 
 pub(crate) use credit::Reach;
+pub(crate) use domain::Judged;
 pub(crate) use share::{coverage, load};
 pub(crate) use spread::Spread;
 

@@ -56,6 +56,8 @@ pub(crate) struct Inversions {
     pub(crate) victims: Vec<Victim>,
     /// Of every need that Phase 1 left short, in serving order.
     pub(crate) resolutions: Vec<Resolution>,
+    /// Machines on their way that needs wait for.
+    pub(crate) reserved: Vec<(MachineIx, PreparedIx)>,
     /// Reserved or picked.
     taken: Marks,
     /// Picked.
@@ -69,6 +71,7 @@ impl Inversions {
 
     fn clear(&mut self) {
         self.victims.clear();
+        self.reserved.clear();
         self.resolutions.clear();
         self.taken.clear();
         self.doomed.clear();
@@ -144,6 +147,7 @@ impl Phase2<'_> {
             if self.may_take(&target, machine) {
                 target.take(self.world, machine);
                 self.found.taken.insert(machine);
+                self.found.reserved.push((machine, need));
                 reserved.push(machine);
             }
         }
@@ -224,6 +228,7 @@ impl Phase2<'_> {
             }
             if self.may_take(&target, machine) {
                 self.found.taken.insert(machine);
+                self.found.reserved.push((machine, need));
                 target.take(self.world, machine);
             }
         }

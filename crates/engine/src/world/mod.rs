@@ -4,6 +4,7 @@
 
 mod class;
 mod demand;
+mod digest;
 mod machine;
 mod names;
 mod pool;
@@ -79,6 +80,8 @@ pub(crate) struct World {
     pub(crate) withheld: u32,
     /// How often a plan gave something back.
     pub(crate) returns: u32,
+    /// Digests of who claims what.
+    claim_digests: digest::ClaimDigests,
     /// Changes whenever cursors of acquirable runs start anew.
     pub(crate) view: u32,
 }

@@ -43,6 +43,11 @@ impl ClusterRow {
         }
     }
 
+    /// Nobody rests any more.
+    pub(crate) fn forget_rest(&mut self) {
+        self.resting.clear();
+    }
+
     /// Whether somebody below a tier could be robbed.
     pub(crate) fn rests_below(&self, tier: Precedence) -> bool {
         self.resting.iter().any(|(known, count)| *known < tier && *count > 0)

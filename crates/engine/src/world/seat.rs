@@ -158,7 +158,7 @@ impl World {
     }
 
     /// Keeps the list of bound runs with unclaimed machines.
-    fn open_or_close(&mut self, number: RunIx) {
+    pub(super) fn open_or_close(&mut self, number: RunIx) {
         let run = &mut self.runs[number];
         let Some(cluster) = run.cluster.filter(|_| run.kind == RunKind::Bound) else { return };
         let open = &mut self.names.clusters[cluster].open;
@@ -181,6 +181,7 @@ impl World {
     }
 
     pub(crate) fn claim(&mut self, machine: MachineIx, need: PreparedIx) {
+        self.claim_digests.add(machine, need);
         let row = &mut self.machines.rows[machine];
         row.claimant = Some(need);
         let ready = row.state == MachineState::Configured;
@@ -211,6 +212,7 @@ impl World {
     pub(crate) fn unclaim(&mut self, machine: MachineIx) {
         let row = &mut self.machines.rows[machine];
         let Some(need) = row.claimant.take() else { return };
+        self.claim_digests.take(machine, need);
         let ready = row.state == MachineState::Configured;
         if let Some(number) = row.run {
             let run = &mut self.runs[number];

@@ -1,0 +1,144 @@
+//! When everything is decided anew (§11): in the first cycle, every so many
+//! cycles, when most needs changed, and when what is remembered has drifted.
+
+use crate::{engine::Engine, world::Unit};
+
+/// Every so many cycles everything is decided anew.
+const FULL_EVERY: u64 = 100;
+
+/// How much a cycle decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// What changed, and what is never sure.
+    Changes,
+    /// Every need. Each starts from the machines it held where it would come to
+    /// them first anyway.
+    EveryNeed,
+    /// Every need, from nothing.
+    Afresh,
+}
+
+impl Engine {
+    /// How much the present cycle decides. To be asked once the changes since the
+    /// last cycle are queued, and nothing else is.
+    pub(crate) fn scope(&mut self) -> Scope {
+        let asked = std::mem::take(&mut self.full_next);
+        if asked || self.cycles().is_multiple_of(FULL_EVERY) {
+            return Scope::Afresh;
+        }
+        // Half of them changed: carrying the rest forward saves little.
+        let most_changed = self.changed() * 2 > self.needs();
+        if most_changed { Scope::EveryNeed } else { Scope::Changes }
+    }
+
+    /// Needs that changes since the last cycle touch.
+    fn changed(&self) -> usize {
+        let needs = |unit: &Unit| match unit {
+            Unit::Need(_) => 1,
+            Unit::Gangs(gangs) => self.world.gangs[*gangs].members.len(),
+        };
+        self.world.queue.iter().map(needs).sum()
+    }
+
+    /// Compares the claims on a part of the machines with those that were made.
+    pub(crate) fn look_for_drift(&mut self) {
+        self.drifted = self.world.has_drifted();
+        self.drifts += u64::from(self.drifted);
+    }
+
+    /// After drift no claim is trusted. True if there was any.
+    pub(crate) fn forget_drift(&mut self) -> bool {
+        let mut drifted = std::mem::take(&mut self.drifted);
+        if !drifted && self.cycles().is_multiple_of(FULL_EVERY) {
+            drifted = self.world.has_drifted_anywhere();
+            self.drifts += u64::from(drifted);
+        }
+        if drifted {
+            self.world.forget_claims();
+        }
+        drifted
+    }
+
+    /// How often claims were found to be other than those that were made. The cycle
+    /// after that forgets all claims and decides everything anew; anything but zero
+    /// is a defect. Every cycle looks at a part of the machines and every hundredth at
+    /// all of them, so it may be some cycles before drift is found.
+    pub fn drifts(&self) -> u64 {
+        self.drifts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Engine, Time, handle::MachineIx, testing};
+
+    /// An engine at rest, with machines that two different needs claim.
+    fn at_rest() -> (Engine, [MachineIx; 2]) {
+        for seed in 0..10_000 {
+            let mut engine = testing::settled(seed);
+            let needs = engine.world.needs.iter();
+            let claims: Vec<MachineIx> =
+                needs.filter_map(|(_, row)| row.claims().next()).take(2).collect();
+            let rest = engine.world.needs.iter().all(|(_, row)| row.removed || row.settled);
+            if let (true, [one, other]) = (rest, &claims[..]) {
+                engine.world.start_checks_over();
+                return (engine, [*one, *other]);
+            }
+        }
+        panic!("no world comes to rest");
+    }
+
+    fn decided(engine: &Engine) -> usize {
+        engine.decided.touched.len()
+    }
+
+    #[test]
+    fn an_engine_at_rest_decides_nothing_until_most_needs_change() {
+        let (mut engine, _) = at_rest();
+        let input = engine.input();
+        engine.cycle(Time(0));
+        assert_eq!(decided(&engine), 0);
+        let all = engine.needs();
+        let clusters: std::collections::BTreeSet<_> =
+            input.demand.iter().map(|need| need.cluster.clone()).collect();
+        let mut changed = 0;
+        for cluster in clusters {
+            let mut needs: Vec<_> =
+                input.demand.iter().filter(|need| need.cluster == cluster).cloned().collect();
+            for need in &mut needs {
+                if changed * 2 <= all {
+                    let aggregate = need.aggregate.clone();
+                    need.aggregate.add_assign(&aggregate);
+                    changed += 1;
+                }
+            }
+            engine.replace(&cluster, &needs);
+        }
+        engine.cycle_both(Time(0)).unwrap();
+        let sent = engine.all_as_sent().map(|(need, row)| row.folded_into.unwrap_or(need));
+        assert!(sent.into_iter().all(|need| engine.decided.touched.contains(&need)));
+    }
+
+    #[test]
+    fn a_lost_claim_is_found_and_mended() {
+        let (mut engine, [one, _]) = at_rest();
+        engine.world.machines.rows[one].claimant = None;
+        engine.cycle(Time(0));
+        assert_eq!(engine.drifts(), 1);
+        for _ in 0..70 {
+            engine.cycle_both(Time(0)).unwrap();
+        }
+        assert_eq!(engine.drifts(), 1);
+    }
+
+    #[test]
+    fn claims_that_changed_hands_are_found_and_mended() {
+        let (mut engine, [one, other]) = at_rest();
+        let rows = &mut engine.world.machines.rows;
+        (rows[one].claimant, rows[other].claimant) = (rows[other].claimant, rows[one].claimant);
+        engine.cycle(Time(0));
+        assert_eq!(engine.drifts(), 1);
+        engine.cycle_both(Time(0)).unwrap();
+        assert_eq!(engine.drifts(), 1);
+    }
+}
