@@ -121,6 +121,12 @@ impl Engine {
         }
     }
 
+    /// Whether gangs that fit a machine fold into one need (§4.2), as they do
+    /// unless told otherwise. For measurements: what folding saves.
+    pub fn set_folding(&mut self, folding: bool) {
+        self.world.set_folding(folding);
+    }
+
     /// Machines known.
     pub fn machines(&self) -> usize {
         self.world.machines.len()
@@ -175,8 +181,8 @@ impl Engine {
     }
 
     /// Puts what changed in its place, and everything in question where a full
-    /// pass is due.
-    fn prepare(&mut self) {
+    /// pass is due. A cycle begins with it; by itself it decides nothing.
+    pub fn prepare(&mut self) {
         self.world.seat();
         self.world.rank_names();
         self.world.unready.retain(|need| {
