@@ -3,8 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-#[cfg(test)]
-use bigfleet_engine::Verdict;
 use bigfleet_engine::{
     Action, ActionCounts, Engine, Phase, Phase2Options, ReleasePolicy, Time, Tracked,
 };
@@ -115,11 +113,6 @@ impl Driver {
 
     pub(super) fn counts(&self) -> ActionCounts {
         self.engine.counts()
-    }
-
-    #[cfg(test)]
-    pub(super) fn verdicts(&self) -> Vec<Verdict> {
-        self.engine.output().verdicts
     }
 
     /// Needs that the last decision left short.

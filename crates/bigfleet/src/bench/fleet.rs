@@ -153,7 +153,7 @@ pub(super) fn fleet_500k(run: &Run) -> Result<Vec<Measurement>, Error> {
 
 /// The unit of all ratios, by itself: its own ratio is 1 but for noise.
 pub(super) fn scan(run: &Run) -> Result<Vec<Measurement>, Error> {
-    let (mut driver, _) = build(run.driver(), FULL);
+    let (driver, _) = build(run.driver(), FULL);
     run.progress.expect("scanning", u64::from(run.cycles));
     let mut samples = Samples::default();
     for _ in 0..run.cycles {
