@@ -8,7 +8,7 @@ use bigfleet_engine::{
 };
 use bigfleet_model::{ClusterId, Need};
 
-use super::provider::completed;
+use super::{progress::Building, provider::completed};
 
 /// Time between two cycles of a shard.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -29,13 +29,19 @@ pub(super) type Phases = [Option<Duration>; 3];
 pub(super) struct Driver {
     engine: Engine,
     now: Time,
+    building: Option<Building>,
 }
 
 impl Driver {
     /// With an engine that may use so many threads. It is sequential.
     pub(super) fn new(_threads: u32) -> Self {
         let engine = Engine::new(Phase2Options::default(), ReleasePolicy::default());
-        Self { engine, now: Time::default() }
+        Self { engine, now: Time::default(), building: None }
+    }
+
+    /// Shows how many machines it has.
+    pub(super) fn shown(self, building: Building) -> Self {
+        Self { building: Some(building), ..self }
     }
 
     /// How many threads a cycle really uses.
@@ -46,6 +52,9 @@ impl Driver {
     /// A machine appears or changes.
     pub(super) fn upsert(&mut self, tracked: Tracked) {
         self.engine.upsert(&tracked);
+        if let Some(building) = &self.building {
+            building.has(self.engine.machines());
+        }
     }
 
     /// A roll-up: the cluster wants this, each identity once, and nothing else.
@@ -70,6 +79,7 @@ impl Driver {
 
     /// Decides one cycle and tells what its phases took.
     pub(super) fn cycle(&mut self, pass: Pass) -> Phases {
+        self.building = None;
         if pass == Pass::Full {
             self.engine.question_everything();
         }

@@ -72,7 +72,7 @@ impl Run {
 
     /// An empty world.
     pub(super) fn driver(&self) -> Driver {
-        Driver::new(self.threads)
+        Driver::new(self.threads).shown(self.progress.building())
     }
 
     /// As it is, in a variant of this size.
