@@ -1,13 +1,12 @@
 //! Scenario 7 of engine chapter §16: gangs that fit a machine beside gangs that
-//! do not. An engine that can switch folding off is asked for it here, for a
-//! second pair of variants.
+//! do not, with folding and without.
 
 use std::sync::Arc;
 
 use bigfleet_model::{ClusterId, MachineState, Need, Stamp};
 
 use super::{
-    cycles::cold,
+    cycles::{cold, full},
     make::{MachineSpec, Maker, NeedSpec, Size, cluster, need},
     measure::{Measurement, Run},
 };
@@ -120,5 +119,8 @@ pub(super) fn colocated_5k(run: &Run) -> Result<Vec<Measurement>, Error> {
         driver.upsert(maker.make(MachineSpec { state: MachineState::Speculative, ..machine }));
     }
     driver.assert_counts(18_000, 2_580);
-    Ok(cold(run, &mut driver))
+    let mut measured = cold(run, &mut driver);
+    driver.set_folding(false);
+    measured.extend(full(run, &mut driver, "unfolded"));
+    Ok(measured)
 }

@@ -34,7 +34,12 @@ impl Change {
 /// Full passes over a world at rest, nothing carried out: the variant `cold`,
 /// and its phases where the engine tells them apart.
 pub(super) fn cold(run: &Run, driver: &mut Driver) -> Vec<Measurement> {
-    record(run, driver, "cold", |_| Change::default(), |driver| driver.cycle(Pass::Full))
+    full(run, driver, "cold")
+}
+
+/// The same under another name.
+pub(super) fn full(run: &Run, driver: &mut Driver, variant: &'static str) -> Vec<Measurement> {
+    record(run, driver, variant, |_| Change::default(), |driver| driver.cycle(Pass::Full))
 }
 
 /// A shard's cycle: changes come in, the engine decides, claims are stamped; all

@@ -77,6 +77,16 @@ impl Driver {
         self.engine.needs()
     }
 
+    /// Whether gangs that fit a machine fold.
+    pub(super) fn set_folding(&mut self, folding: bool) {
+        self.engine.set_folding(folding);
+    }
+
+    /// Puts what changed in its place, as a cycle does before it decides.
+    pub(super) fn prepare(&mut self) {
+        self.engine.prepare();
+    }
+
     /// Decides one cycle and tells what its phases took.
     pub(super) fn cycle(&mut self, pass: Pass) -> Phases {
         self.building = None;

@@ -81,7 +81,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "colocated-5k",
-        about: "2,540 gangs that fit a machine or do not, beside plain needs",
+        about: "2,540 gangs that fit a machine or do not, with folding and without",
         measure: Timed(colocated::colocated_5k),
     },
     Scenario {
