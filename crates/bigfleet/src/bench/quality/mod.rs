@@ -31,7 +31,7 @@ const HARSH: Kind = Kind { prices: Prices::Alone, machines: (1, 6), pods: Pods::
 
 /// How many worlds of each; their seeds count up from 0.
 pub(super) const WORLDS: u64 = 1_000;
-const LARGE_WORLDS: u64 = 60;
+const LARGE_WORLDS: u64 = 120;
 const GANG_WORLDS: u64 = 200;
 const LOOPS: u64 = 100;
 
