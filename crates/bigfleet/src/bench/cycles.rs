@@ -57,6 +57,26 @@ pub(super) fn steps(
     })
 }
 
+/// Brings the world to rest; then the variant `quiet`: cycles between which
+/// nothing at all has changed.
+pub(super) fn quiet(run: &Run, driver: &mut Driver) -> Vec<Measurement> {
+    settle(driver, 20);
+    steps(run, driver, "quiet", |_| Change::default())
+}
+
+/// Changes come in and are put in their places; nothing is decided.
+pub(super) fn preparations(
+    run: &Run,
+    driver: &mut Driver,
+    variant: &'static str,
+    change: impl FnMut(&mut Driver) -> Change,
+) -> Vec<Measurement> {
+    record(run, driver, variant, change, |driver| {
+        driver.prepare();
+        Phases::default()
+    })
+}
+
 /// Carries out what was decided, over and over, until nothing is; at most
 /// `cycles` times. Whether it came to rest.
 pub(super) fn settle(driver: &mut Driver, cycles: u32) -> bool {

@@ -35,7 +35,8 @@ pub(super) struct Measurement {
     pub(super) bytes_per_cycle: f64,
     /// Since the scenario began; 0 where the system does not tell.
     pub(super) peak_rss_bytes: u64,
-    /// What the peak is above what was resident before the scenario began.
+    /// What the peak is above what was resident before the scenario began; 0
+    /// without machines.
     pub(super) bytes_per_machine: f64,
     /// Median; none where the system does not count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,7 +128,11 @@ impl Samples {
             allocs_per_cycle: per_cycle(self.allocated.calls),
             bytes_per_cycle: per_cycle(self.allocated.bytes),
             peak_rss_bytes,
-            bytes_per_machine: above / subject.machines.max(1) as f64,
+            bytes_per_machine: if subject.machines == 0 {
+                0.0
+            } else {
+                above / subject.machines as f64
+            },
             instructions: quantile(&self.instructions, 50),
         }
     }

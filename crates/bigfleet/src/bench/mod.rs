@@ -24,6 +24,7 @@ mod quality;
 mod random;
 mod report;
 mod scenario;
+mod snapshot;
 
 use std::{
     fs,

@@ -4,6 +4,7 @@ use super::{
     assignment, bound, colocated, field, fleet, gangs, gate,
     measure::{Measurement, Run},
     quality::{self, Grade},
+    snapshot,
 };
 use crate::error::Error;
 
@@ -25,9 +26,7 @@ pub(super) enum Measure {
 
 use Measure::{Graded, Timed};
 
-/// All of them, in the order in which `all` runs them. Scenarios 12 to 14 of
-/// engine chapter §16 time parts that `decide` does not show by themselves; they
-/// come with an engine that keeps its indices.
+/// All of them, in the order in which `all` runs them.
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "gate-need",
@@ -128,6 +127,21 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "cycle-steady-500k",
         about: "the same with 500,000 machines",
         measure: Timed(assignment::cycle_steady_500k),
+    },
+    Scenario {
+        name: "domain-totals",
+        about: "one gang compares 30 racks of 12,000 machines for sale",
+        measure: Timed(snapshot::domain_totals),
+    },
+    Scenario {
+        name: "inventory-snapshot",
+        about: "60,000 machines taken in from nothing, then one that changed",
+        measure: Timed(snapshot::inventory_snapshot),
+    },
+    Scenario {
+        name: "needs-snapshot",
+        about: "50,000 gangs taken in from nothing, then a cluster that comes or goes",
+        measure: Timed(snapshot::needs_snapshot),
     },
     Scenario {
         name: "fleet-500k",
