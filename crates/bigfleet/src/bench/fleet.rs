@@ -13,7 +13,7 @@ use bigfleet_model::{ClusterId, MachineState, Need, Stamp};
 use super::{
     assignment::speculative,
     catalog::{catalog_machine, catalog_need, pick},
-    cycles::{Change, cold, settle, steps},
+    cycles::{Change, cold, quiet, settle, steps},
     driver::{Driver, Pass},
     make::{MachineSpec, Maker, NeedSpec, cluster, need},
     measure::{Measurement, Run, Samples, timed},
@@ -123,6 +123,7 @@ fn measure(run: &Run, size: Size) -> Vec<Measurement> {
     driver.cycle(Pass::Full);
     assert_eq!((driver.counts().sum(), driver.short()), (0, 0), "the fleet is at rest");
     let mut measured = cold(run, &mut driver);
+    measured.extend(quiet(run, &mut driver));
     let rest =
         |clusters: &[Cluster]| clusters.iter().map(|one| roll_up(one, || 100)).collect::<Vec<_>>();
 

@@ -91,6 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
             }
             print(&report::table(&measured, &baseline))?;
             print(&report::growth(&measured))?;
+            print(&report::quiet(&measured))?;
             print(&report::grades(&grades))?;
         }
     }

@@ -145,7 +145,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "fleet-500k",
-        about: "200 clusters on 500,000 machines: cold, 2 % churn a cycle, 10 % burst",
+        about: "200 clusters on 500,000 machines: cold, quiet, 10 % burst, 2 % churn a cycle",
         measure: Timed(fleet::fleet_500k),
     },
     Scenario {

@@ -16,7 +16,7 @@ use bigfleet_model::{CapacityType, MachineState, Stamp};
 
 use super::{
     catalog::at,
-    cycles::{Change, cold, settle, steps},
+    cycles::{Change, cold, quiet, settle, steps},
     driver::Driver,
     make::{MachineSpec, Maker},
     measure::{Measurement, Run},
@@ -165,6 +165,7 @@ fn measure(run: &Run, clusters: usize) -> Vec<Measurement> {
     let (mut driver, mut demands) = build(run.driver(), clusters);
     settle(&mut driver, 20);
     let mut measured = cold(run, &mut driver);
+    measured.extend(quiet(run, &mut driver));
     let mut random = Random::new(SEED);
     measured.extend(steps(run, &mut driver, "steady", |driver| {
         churn(driver, &mut demands, CHURN * clusters, &mut random)
