@@ -23,10 +23,10 @@ pub(super) struct Change {
 impl Change {
     pub(super) fn apply(self, driver: &mut Driver) {
         for tracked in self.machines {
-            driver.upsert(tracked);
+            driver.upsert(&tracked);
         }
         for (cluster, needs) in self.roll_ups {
-            driver.replace(&cluster, needs);
+            driver.replace(&cluster, &needs);
         }
     }
 }

@@ -50,16 +50,16 @@ impl Driver {
     }
 
     /// A machine appears or changes.
-    pub(super) fn upsert(&mut self, tracked: Tracked) {
-        self.engine.upsert(&tracked);
+    pub(super) fn upsert(&mut self, tracked: &Tracked) {
+        self.engine.upsert(tracked);
         if let Some(building) = &self.building {
             building.has(self.engine.machines());
         }
     }
 
     /// A roll-up: the cluster wants this, each identity once, and nothing else.
-    pub(super) fn replace(&mut self, cluster: &ClusterId, needs: Vec<Need>) {
-        self.engine.replace(cluster, &needs);
+    pub(super) fn replace(&mut self, cluster: &ClusterId, needs: &[Need]) {
+        self.engine.replace(cluster, needs);
     }
 
     /// Panics unless the world holds so many machines and distinct needs: a

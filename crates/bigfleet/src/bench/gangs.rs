@@ -61,7 +61,7 @@ fn build(mut driver: Driver, clusters: usize, machines: usize) -> Driver {
     let mut maker = Maker::default();
     for (kind, size, share) in FLEET {
         for i in 0..machines * share / 10_000 {
-            driver.upsert(maker.make(MachineSpec {
+            driver.upsert(&maker.make(MachineSpec {
                 id: format!("idle-{kind}-{i}"),
                 instance_type: kind,
                 size,
@@ -72,7 +72,7 @@ fn build(mut driver: Driver, clusters: usize, machines: usize) -> Driver {
     }
     for c in 0..clusters {
         let id = cluster(c);
-        driver.replace(&id, needs(&id, c));
+        driver.replace(&id, &needs(&id, c));
     }
     driver.assert_counts(machines, clusters * (GANGS + PLAIN));
     driver

@@ -56,8 +56,8 @@ mod tests {
             ..MachineSpec::default()
         };
         let mut maker = Maker::default();
-        driver.upsert(maker.make(spec(0, MachineState::Idle)));
-        driver.upsert(maker.make(spec(1, MachineState::Speculative)));
+        driver.upsert(&maker.make(spec(0, MachineState::Idle)));
+        driver.upsert(&maker.make(spec(1, MachineState::Speculative)));
         let wanted = need(NeedSpec {
             cluster: &id,
             types: &["kind"],
@@ -69,7 +69,7 @@ mod tests {
             group: String::new(),
             arrival: 1,
         });
-        driver.replace(&id, vec![wanted.clone()]);
+        driver.replace(&id, std::slice::from_ref(&wanted));
         driver.cycle(Pass::Full);
         assert_eq!(driver.counts(), Counts { bootstrap: 1, provision: 1, ..Counts::default() });
         let done = driver.completions();
@@ -80,12 +80,12 @@ mod tests {
             assert_eq!(machine.stamp, Some(Arc::new(Stamp::of(&wanted))));
         }
         for tracked in done {
-            driver.upsert(tracked);
+            driver.upsert(&tracked);
         }
         driver.cycle(Pass::Full);
         assert_eq!(driver.counts(), Counts::default());
 
-        driver.replace(&id, vec![]);
+        driver.replace(&id, &[]);
         driver.cycle(Pass::Full);
         assert_eq!(driver.counts(), Counts { reclaim: 2, ..Counts::default() });
         for tracked in driver.completions() {

@@ -26,7 +26,7 @@ pub(super) fn domain_totals(run: &Run) -> Measured {
     const SIZE: Size = &[("cpu", "8"), ("memory", "64Gi")];
     let (mut driver, mut maker, id) = (run.driver(), Maker::default(), cluster(0));
     for i in 0..12_000 {
-        driver.upsert(maker.make(MachineSpec {
+        driver.upsert(&maker.make(MachineSpec {
             id: format!("spec-{i}"),
             state: MachineState::Speculative,
             instance_type: "r6i.2xlarge",
@@ -46,7 +46,7 @@ pub(super) fn domain_totals(run: &Run) -> Measured {
         group: "gang".to_owned(),
         arrival: 1,
     });
-    driver.replace(&id, vec![gang]);
+    driver.replace(&id, &[gang]);
     driver.assert_counts(12_000, 1);
     driver.cycle(Pass::Full);
     assert_eq!(driver.counts().provision, 4, "the gang is served");
@@ -88,18 +88,17 @@ fn inventory() -> Vec<Tracked> {
 pub(super) fn inventory_snapshot(run: &Run) -> Measured {
     let machines = inventory();
     let mut driver = run.driver();
-    machines.iter().for_each(|machine| driver.upsert(machine.clone()));
+    machines.iter().for_each(|machine| driver.upsert(machine));
     driver.assert_counts(60_000, 0);
     driver.cycle(Pass::Full);
     let subject = run.subject("cold", 60_000, 0);
-    let load = |machines: Vec<Tracked>| {
+    let load = |()| {
         let mut driver = Driver::new(1);
-        machines.into_iter().for_each(|machine| driver.upsert(machine));
+        machines.iter().for_each(|machine| driver.upsert(machine));
         driver.prepare();
         driver
     };
-    let mut measured =
-        vec![measure(run, &subject, || machines.clone(), |_| black_box(&driver).scan(), load)];
+    let mut measured = vec![measure(run, &subject, || (), |()| black_box(&driver).scan(), load)];
     // A bound machine has come back, and goes again.
     let mut turn = 0;
     measured.extend(preparations(run, &mut driver, "steady", |_| {
@@ -142,24 +141,27 @@ pub(super) fn needs_snapshot(run: &Run) -> Measured {
     };
     let roll_ups: Vec<_> = (0..CLUSTERS).map(roll_up).collect();
     let mut driver = run.driver();
-    roll_ups.iter().for_each(|(id, needs)| driver.replace(id, needs.clone()));
+    roll_ups.iter().for_each(|(id, needs)| driver.replace(id, needs));
     driver.assert_counts(0, 50_000);
     driver.cycle(Pass::Full);
     let subject = run.subject("cold", 0, 50_000);
-    let load = |roll_ups: Vec<(ClusterId, Vec<Need>)>| {
+    let load = |()| {
         let mut driver = Driver::new(1);
-        let gone = roll_ups[0].0.clone();
-        roll_ups.into_iter().for_each(|(id, needs)| driver.replace(&id, needs));
+        roll_ups.iter().for_each(|(id, needs)| driver.replace(id, needs));
         driver.prepare();
-        driver.replace(&gone, vec![]);
+        driver.replace(&roll_ups[0].0, &[]);
         driver.prepare();
         driver
     };
     // There are no machines to scan, so needs are read instead.
-    let scan = |roll_ups: &Vec<(ClusterId, Vec<Need>)>| {
-        roll_ups.iter().flat_map(|(_, needs)| needs).map(|need| need.arrival).sum::<i64>()
+    let scan = |(): &()| {
+        black_box(&roll_ups)
+            .iter()
+            .flat_map(|(_, needs)| needs)
+            .map(|need| need.arrival)
+            .sum::<i64>()
     };
-    let mut measured = vec![measure(run, &subject, || roll_ups.clone(), scan, load)];
+    let mut measured = vec![measure(run, &subject, || (), scan, load)];
     let unit_ms = measured[0].p50_ms / measured[0].scan_ratio;
     let mut turn = 0;
     let steady = preparations(run, &mut driver, "steady", |_| {

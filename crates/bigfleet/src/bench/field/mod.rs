@@ -64,7 +64,7 @@ impl Site {
             rack: racked.then(|| format!("rack-{}-{rack}", row.name)),
             ..MachineSpec::default()
         };
-        driver.upsert(self.maker.make(vary(spec)));
+        driver.upsert(&self.maker.make(vary(spec)));
     }
 
     /// Leaves the rest of a rack to others if it is smaller than this.
@@ -114,7 +114,7 @@ fn build(mut driver: Driver, clusters: usize) -> (Driver, Vec<Demand>) {
     for c in 0..clusters {
         let demand = Demand::new(c, &shared, SEED);
         bind(&mut driver, &mut site, &demand);
-        driver.replace(&demand.id, demand.needs());
+        driver.replace(&demand.id, &demand.needs());
         demands.push(demand);
     }
     let bound = site.made;
@@ -172,7 +172,7 @@ fn measure(run: &Run, clusters: usize) -> Vec<Measurement> {
     }));
     measured.extend(steps(run, &mut driver, "burst", |driver| {
         for demand in &demands {
-            driver.replace(&demand.id, demand.needs());
+            driver.replace(&demand.id, &demand.needs());
         }
         settle(driver, 10);
         let grown = |demand: &Demand| (demand.id.clone(), demand.grown());

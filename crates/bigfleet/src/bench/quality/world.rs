@@ -104,7 +104,7 @@ impl World {
             let size: Vec<_> = text.iter().map(|(name, value)| (*name, value.as_str())).collect();
             for rack in 0..if self.gang { 2 } else { 1 } {
                 for i in 0..alone {
-                    driver.upsert(maker.make(MachineSpec {
+                    driver.upsert(&maker.make(MachineSpec {
                         id: format!("spec-{c}-{rack}-{i}"),
                         state: MachineState::Speculative,
                         instance_type: &class.name,
