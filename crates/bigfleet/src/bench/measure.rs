@@ -25,6 +25,10 @@ pub(super) struct Measurement {
     pub(super) machines: usize,
     pub(super) needs: usize,
     pub(super) cycles: u32,
+    /// What a tenth of the cycles did not exceed: the time that the noise of
+    /// others leaves alone.
+    #[serde(default)]
+    pub(super) p10_ms: f64,
     /// Exact, of all cycles.
     pub(super) p50_ms: f64,
     pub(super) p99_ms: f64,
@@ -121,6 +125,7 @@ impl Samples {
             machines: subject.machines,
             needs: subject.needs,
             cycles: self.worked.len() as u32,
+            p10_ms: quantile_ms(&self.worked, 10),
             p50_ms: quantile_ms(&self.worked, 50),
             p99_ms: quantile_ms(&self.worked, 99),
             max_ms: quantile_ms(&self.worked, 100),
