@@ -9,6 +9,8 @@ pub(crate) enum Error {
     Worse(String),
     #[error("scenario {name} in a process of its own: {reason}")]
     Apart { name: &'static str, reason: String },
+    #[error("not measured: {0}; what was written above says why")]
+    Broken(String),
     #[error("below the bar: {0}; the table says by how much")]
     BelowBar(String),
     #[error("cannot write {path}: {source}")]

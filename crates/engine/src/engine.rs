@@ -134,6 +134,12 @@ impl Engine {
         self.decided.now
     }
 
+    /// Whether gangs that fit a machine fold into one need (§4.2), as they do
+    /// unless told otherwise. For measurements: what folding saves.
+    pub fn set_folding(&mut self, folding: bool) {
+        self.world.set_folding(folding);
+    }
+
     /// Machines known.
     pub fn machines(&self) -> usize {
         self.world.machines.len()
@@ -192,8 +198,8 @@ impl Engine {
     }
 
     /// Puts what changed in its place, and everything in question where a full
-    /// pass is due.
-    fn prepare(&mut self) {
+    /// pass is due. A cycle begins with it; by itself it decides nothing.
+    pub fn prepare(&mut self) {
         let drifted = self.forget_drift();
         self.world.seat();
         self.world.rank_names();

@@ -166,3 +166,26 @@ fn inv_47_increments_come_to_the_same_as_a_full_pass() {
         }
     }
 }
+
+#[test]
+fn folding_is_switched_off_and_on_again_without_a_trace() {
+    let mut folds = 0;
+    for seed in 0..500 {
+        let world = worlds::world(seed);
+        let expected = decide(&world);
+        folds += expected.verdicts.iter().filter(|verdict| verdict.folded > 0).count();
+
+        let mut engine = Engine::load(&world);
+        engine.set_folding(false);
+        engine.set_folding(true);
+        engine.cycle(world.now);
+        assert_same(&comparable(engine.output()), &comparable(expected), &format!("seed {seed}"));
+
+        engine.set_folding(false);
+        engine.cycle(world.now);
+        let unfolded = engine.output();
+        assert!(unfolded.verdicts.iter().all(|verdict| verdict.folded == 0), "seed {seed}");
+        assert_eq!(unfolded.verdicts.len(), world.demand.len(), "seed {seed}");
+    }
+    assert!(folds > 0, "some worlds have gangs that fold");
+}

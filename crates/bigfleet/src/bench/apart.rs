@@ -3,7 +3,7 @@
 
 use std::{
     env,
-    process::{Command, Stdio},
+    process::{Command, ExitStatus, Stdio},
 };
 
 use super::{
@@ -26,9 +26,18 @@ pub(super) fn measure(name: &'static str, args: &Args) -> Result<Vec<Measurement
     });
     let output = child.map_err(|error| failed(error.to_string()))?;
     if !output.status.success() {
-        return Err(failed(output.status.to_string()));
+        return Err(failed(ended(output.status)));
     }
     let report: Report =
         serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))?;
     Ok(report.scenarios)
+}
+
+/// How a process ended; one that was killed could not say why itself.
+fn ended(status: ExitStatus) -> String {
+    if status.code().is_some() {
+        format!("{status}; what it wrote above says why")
+    } else {
+        format!("{status}; somebody ended it, or memory ran out")
+    }
 }

@@ -19,7 +19,7 @@ fn idle_catalog(driver: &mut Driver, maker: &mut Maker) {
     for archetype in &CATALOG {
         for i in 0..600 * archetype.weight {
             let id = format!("idle-{}", driver.machines());
-            driver.upsert(maker.make(catalog_machine(archetype, i, id)));
+            driver.upsert(&maker.make(catalog_machine(archetype, i, id)));
         }
     }
 }
@@ -33,7 +33,7 @@ fn catalog_needs(
     for c in 0..clusters {
         let id = cluster(c);
         let made = |i| need(vary(catalog_need(pick(count * c + i), &id, i)));
-        driver.replace(&id, (0..count).map(made).collect());
+        driver.replace(&id, &(0..count).map(made).collect::<Vec<_>>());
     }
 }
 
@@ -62,14 +62,14 @@ fn late_fleet(driver: &mut Driver) {
             let machine = catalog_machine(pick(250 * c + j), j, format!("cfg-{c}-{j}"));
             let state = MachineState::Configured;
             let spec = MachineSpec { state, cluster: Some(&bound), ..machine };
-            driver.upsert(maker.make(spec));
+            driver.upsert(&maker.make(spec));
         }
     }
     for i in 0..1_000 {
-        driver.upsert(maker.make(catalog_machine(pick(i), i, format!("idle-{i}"))));
+        driver.upsert(&maker.make(catalog_machine(pick(i), i, format!("idle-{i}"))));
     }
     for i in 0..12_000 {
-        driver.upsert(speculative(&mut maker, pick(i), i));
+        driver.upsert(&speculative(&mut maker, pick(i), i));
     }
 }
 
@@ -114,14 +114,14 @@ fn single_gangs(driver: &mut Driver, clusters: usize, kind: &str, unit: Size) {
             group: "gang".to_owned(),
             arrival: c as i64 + 1,
         });
-        driver.replace(&id, vec![gang]);
+        driver.replace(&id, &[gang]);
     }
 }
 
 fn racked_idle(driver: &mut Driver, count: usize, kind: &str, size: Size, rack: &str) {
     let mut maker = Maker::default();
     for i in 0..count {
-        driver.upsert(maker.make(MachineSpec {
+        driver.upsert(&maker.make(MachineSpec {
             id: format!("idle-{i}"),
             instance_type: kind,
             size,
@@ -183,7 +183,7 @@ fn cycle_steady(run: &Run, machines: usize) -> Measured {
     let mut driver = run.driver();
     let mut maker = Maker::default();
     for i in 0..machines {
-        driver.upsert(maker.make(MachineSpec {
+        driver.upsert(&maker.make(MachineSpec {
             id: format!("idle-{i}"),
             instance_type: at(&TYPES, i),
             zone: at(&["zone-a", "zone-b", "zone-c"], i),
@@ -193,7 +193,7 @@ fn cycle_steady(run: &Run, machines: usize) -> Measured {
     }
     for c in 0..50 {
         let id = cluster(c);
-        driver.replace(&id, steady_needs(&id, c));
+        driver.replace(&id, &steady_needs(&id, c));
     }
     driver.assert_counts(machines, 50_000);
     let mut measured = cold(run, &mut driver);

@@ -73,14 +73,18 @@ pub(super) fn phase2_inversions(run: &Run) -> Measured {
     let (mut driver, mut maker) = (run.driver(), Maker::default());
     let (stamp, holders) = (stamp(100, 1.0, 1.0), clusters(0, 10));
     for i in 0..100_000 {
-        driver.upsert(maker.make(bound(&holders[i % 10], i, at(&TYPES, i), &stamp)));
+        driver.upsert(&maker.make(bound(&holders[i % 10], i, at(&TYPES, i), &stamp)));
     }
     for (i, (_, id)) in clusters(10, 100).iter().enumerate() {
-        driver.replace(id, vec![need(cores(id, &[at(&TYPES, i)], 1_000_000, 5))]);
+        driver.replace(id, &[need(cores(id, &[at(&TYPES, i)], 1_000_000, 5))]);
     }
     driver.assert_counts(100_000, 100);
     driver.cycle(Pass::Full);
-    assert_eq!(driver.counts(), ActionCounts { preempt: 500, ..ActionCounts::default() }, "victims");
+    assert_eq!(
+        driver.counts(),
+        ActionCounts { preempt: 500, ..ActionCounts::default() },
+        "victims"
+    );
     Ok(cold(run, &mut driver))
 }
 
@@ -98,11 +102,11 @@ fn high_demand(run: &Run, kind: impl Fn(usize) -> usize) -> Measured {
     for i in 0..500_000 {
         let machine = bound(&holders[i % 50], i, at(&TYPES, kind(i)), &stamp);
         let on_demand = MachineSpec { capacity_type: CapacityType::OnDemand, ..machine };
-        driver.upsert(maker.make(on_demand));
+        driver.upsert(&maker.make(on_demand));
     }
     for (c, id) in &holders {
         let of_kind = |k| need(cores(id, &[at(&TYPES, c + k)], 1_000_000, 3_333));
-        driver.replace(id, (0..3).map(of_kind).collect());
+        driver.replace(id, &(0..3).map(of_kind).collect::<Vec<_>>());
     }
     driver.assert_counts(500_000, 150);
     Ok(cold(run, &mut driver))
@@ -116,11 +120,11 @@ pub(super) fn phase3_keep_all(run: &Run) -> Measured {
     let stamp = stamp(1_000_000, 8192.0, 65_536.0);
     for holder in clusters(0, 50) {
         for i in 0..9_000 {
-            driver.upsert(maker.make(bound(&holder, i, KIND, &stamp)));
+            driver.upsert(&maker.make(bound(&holder, i, KIND, &stamp)));
         }
         let wanted = cores(&holder.1, &[KIND], 1000, 10_000);
         let wanted = NeedSpec { penalties: (8192.0, 65_536.0), ..wanted };
-        driver.replace(&holder.1, vec![need(wanted)]);
+        driver.replace(&holder.1, &[need(wanted)]);
     }
     driver.assert_counts(450_000, 50);
     driver.cycle(Pass::Full);
@@ -146,11 +150,11 @@ pub(super) fn preempt_storm(run: &Run) -> Measured {
             });
             let stamp = Arc::new(Stamp::of(&held));
             for i in 0..100 {
-                driver.upsert(maker.make(bound(&holder, 100 * slot + i, kind, &stamp)));
+                driver.upsert(&maker.make(bound(&holder, 100 * slot + i, kind, &stamp)));
             }
             needs.push(held);
         }
-        driver.replace(&holder.1, needs);
+        driver.replace(&holder.1, &needs);
     }
     for (c, id) in clusters(50, 100) {
         let residual = |k: usize| {
@@ -158,10 +162,14 @@ pub(super) fn preempt_storm(run: &Run) -> Measured {
             let group = format!("storm-{k}");
             need(NeedSpec { group, ..cores(&id, &[at(&TYPES, c + k / 2)], priority, 5) })
         };
-        driver.replace(&id, (0..50).map(residual).collect());
+        driver.replace(&id, &(0..50).map(residual).collect::<Vec<_>>());
     }
     driver.assert_counts(500_000, 10_000);
     driver.cycle(Pass::Full);
-    assert_eq!(driver.counts(), ActionCounts { preempt: 25_000, ..ActionCounts::default() }, "victims");
+    assert_eq!(
+        driver.counts(),
+        ActionCounts { preempt: 25_000, ..ActionCounts::default() },
+        "victims"
+    );
     Ok(cold(run, &mut driver))
 }

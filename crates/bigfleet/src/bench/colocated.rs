@@ -1,13 +1,12 @@
 //! Scenario 7 of engine chapter §16: gangs that fit a machine beside gangs that
-//! do not. An engine that can switch folding off is asked for it here, for a
-//! second pair of variants.
+//! do not, with folding and without.
 
 use std::sync::Arc;
 
 use bigfleet_model::{ClusterId, MachineState, Need, Stamp};
 
 use super::{
-    cycles::cold,
+    cycles::{cold, full},
     make::{MachineSpec, Maker, NeedSpec, Size, cluster, need},
     measure::{Measurement, Run},
 };
@@ -100,7 +99,7 @@ pub(super) fn colocated_5k(run: &Run) -> Result<Vec<Measurement>, Error> {
         let mut number = 0;
         for shape in [&SMALL, &SERVICE, &MEMORY, &GPU] {
             for i in 0..shape.bound {
-                driver.upsert(maker.make(MachineSpec {
+                driver.upsert(&maker.make(MachineSpec {
                     state: MachineState::Configured,
                     cluster: Some(&id),
                     stamp: Some(stamp.clone()),
@@ -109,16 +108,19 @@ pub(super) fn colocated_5k(run: &Run) -> Result<Vec<Measurement>, Error> {
                 number += 1;
             }
         }
-        driver.replace(&id, needs(&id));
+        driver.replace(&id, &needs(&id));
     }
     let rotating = [&SMALL, &MEMORY, &GPU];
     for i in 0..1_000 {
-        driver.upsert(maker.make(rotating[i % 3].machine(i, format!("idle-{i}"))));
+        driver.upsert(&maker.make(rotating[i % 3].machine(i, format!("idle-{i}"))));
     }
     for i in 0..12_000 {
         let machine = rotating[i % 3].machine(i, format!("spec-{i}"));
-        driver.upsert(maker.make(MachineSpec { state: MachineState::Speculative, ..machine }));
+        driver.upsert(&maker.make(MachineSpec { state: MachineState::Speculative, ..machine }));
     }
     driver.assert_counts(18_000, 2_580);
-    Ok(cold(run, &mut driver))
+    let mut measured = cold(run, &mut driver);
+    driver.set_folding(false);
+    measured.extend(full(run, &mut driver, "unfolded"));
+    Ok(measured)
 }

@@ -23,10 +23,10 @@ pub(super) struct Change {
 impl Change {
     pub(super) fn apply(self, driver: &mut Driver) {
         for tracked in self.machines {
-            driver.upsert(tracked);
+            driver.upsert(&tracked);
         }
         for (cluster, needs) in self.roll_ups {
-            driver.replace(&cluster, needs);
+            driver.replace(&cluster, &needs);
         }
     }
 }
@@ -34,7 +34,12 @@ impl Change {
 /// Full passes over a world at rest, nothing carried out: the variant `cold`,
 /// and its phases where the engine tells them apart.
 pub(super) fn cold(run: &Run, driver: &mut Driver) -> Vec<Measurement> {
-    record(run, driver, "cold", |_| Change::default(), |driver| driver.cycle(Pass::Full))
+    full(run, driver, "cold")
+}
+
+/// The same under another name.
+pub(super) fn full(run: &Run, driver: &mut Driver, variant: &'static str) -> Vec<Measurement> {
+    record(run, driver, variant, |_| Change::default(), |driver| driver.cycle(Pass::Full))
 }
 
 /// A shard's cycle: changes come in, the engine decides, claims are stamped; all
@@ -45,10 +50,33 @@ pub(super) fn steps(
     variant: &'static str,
     change: impl FnMut(&mut Driver) -> Change,
 ) -> Vec<Measurement> {
+    record(run, driver, variant, change, incremental)
+}
+
+/// What a shard does between taking changes in and handing decisions out.
+pub(super) fn incremental(driver: &mut Driver) -> Phases {
+    let phases = driver.cycle(Pass::Incremental);
+    driver.restamp();
+    phases
+}
+
+/// Brings the world to rest; then the variant `quiet`: cycles between which
+/// nothing at all has changed.
+pub(super) fn quiet(run: &Run, driver: &mut Driver) -> Vec<Measurement> {
+    settle(driver, 20);
+    steps(run, driver, "quiet", |_| Change::default())
+}
+
+/// Changes come in and are put in their places; nothing is decided.
+pub(super) fn preparations(
+    run: &Run,
+    driver: &mut Driver,
+    variant: &'static str,
+    change: impl FnMut(&mut Driver) -> Change,
+) -> Vec<Measurement> {
     record(run, driver, variant, change, |driver| {
-        let phases = driver.cycle(Pass::Incremental);
-        driver.restamp();
-        phases
+        driver.prepare();
+        Phases::default()
     })
 }
 
@@ -74,46 +102,88 @@ fn record(
     mut change: impl FnMut(&mut Driver) -> Change,
     cycle: impl Fn(&mut Driver) -> Phases,
 ) -> Vec<Measurement> {
-    let counted = if variant == "cold" { 1 } else { COUNTED.min(run.cycles) };
-    run.progress.expect(variant, u64::from(run.cycles + counted));
-    let mut whole = Samples::default();
-    let mut phases: [Samples; 3] = Default::default();
-    let mut instructions = Instructions::new();
-    for k in 0..counted + run.cycles {
+    let mut recorder = Recorder::new(run, variant);
+    run.progress.expect(variant, recorder.steps());
+    for _ in 0..recorder.steps() {
         let next = change(driver);
+        recorder.step(driver, next, &cycle);
+        run.progress.step();
+    }
+    recorder.measurements(run, driver)
+}
+
+/// What the cycles of one variant took so far.
+pub(super) struct Recorder {
+    variant: &'static str,
+    /// Cycles whose allocations are counted, which come first.
+    counted: u32,
+    timed: u32,
+    whole: Samples,
+    phases: [Samples; 3],
+    instructions: Instructions,
+}
+
+impl Recorder {
+    pub(super) fn new(run: &Run, variant: &'static str) -> Self {
+        Self {
+            variant,
+            counted: if variant == "cold" { 1 } else { COUNTED.min(run.cycles) },
+            timed: run.cycles,
+            whole: Samples::default(),
+            phases: Default::default(),
+            instructions: Instructions::new(),
+        }
+    }
+
+    /// Cycles in all, counted and timed.
+    pub(super) const fn steps(&self) -> u64 {
+        self.counted as u64 + self.timed as u64
+    }
+
+    pub(super) fn step(
+        &mut self,
+        driver: &mut Driver,
+        next: Change,
+        cycle: impl Fn(&mut Driver) -> Phases,
+    ) {
         let scanned = timed(|| driver.scan());
         let step = || {
             next.apply(driver);
             cycle(driver)
         };
-        if k < counted {
+        let whole = &mut self.whole;
+        if whole.counted < self.counted {
             let allocated = bigfleet_alloc::counted(step).1;
             whole.allocated.calls += allocated.calls;
             whole.allocated.bytes += allocated.bytes;
             whole.counted += 1;
-        } else {
-            let mut told = Phases::default();
-            let (time, count) = instructions.of(|| timed(|| told = step()));
-            whole.worked.push(time);
-            whole.scanned.push(scanned);
-            whole.instructions.extend(count);
-            for (samples, time) in phases.iter_mut().zip(told) {
-                samples.worked.extend(time);
+            return;
+        }
+        let mut told = Phases::default();
+        let (time, count) = self.instructions.of(|| timed(|| told = step()));
+        whole.worked.push(time);
+        whole.scanned.push(scanned);
+        whole.instructions.extend(count);
+        for (samples, time) in self.phases.iter_mut().zip(told) {
+            samples.worked.extend(time);
+        }
+    }
+
+    /// The whole cycle, and its phases where they were told apart.
+    pub(super) fn measurements(mut self, run: &Run, driver: &Driver) -> Vec<Measurement> {
+        let variant = self.variant;
+        let mut subject = run.subject(variant, driver.machines(), driver.needs());
+        subject.threads = driver.threads();
+        let mut measured = vec![self.whole.measurement(&subject)];
+        for (samples, phase) in self.phases.iter_mut().zip(PHASES) {
+            if samples.worked.is_empty() {
+                continue;
             }
+            samples.scanned.clone_from(&self.whole.scanned);
+            subject.variant =
+                if variant == "cold" { phase.to_owned() } else { format!("{variant}/{phase}") };
+            measured.push(samples.measurement(&subject));
         }
-        run.progress.step();
+        measured
     }
-    let mut subject = run.subject(variant, driver.machines(), driver.needs());
-    subject.threads = driver.threads();
-    let mut measured = vec![whole.measurement(&subject)];
-    for (samples, phase) in phases.iter_mut().zip(PHASES) {
-        if samples.worked.is_empty() {
-            continue;
-        }
-        samples.scanned.clone_from(&whole.scanned);
-        subject.variant =
-            if variant == "cold" { phase.to_owned() } else { format!("{variant}/{phase}") };
-        measured.push(samples.measurement(&subject));
-    }
-    measured
 }

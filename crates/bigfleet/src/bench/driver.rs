@@ -3,14 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-#[cfg(test)]
-use bigfleet_engine::Verdict;
 use bigfleet_engine::{
     Action, ActionCounts, Engine, Phase, Phase2Options, ReleasePolicy, Time, Tracked,
 };
 use bigfleet_model::{ClusterId, Need};
 
-use super::provider::completed;
+use super::{progress::Building, provider::completed};
 
 /// Time between two cycles of a shard.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -31,13 +29,19 @@ pub(super) type Phases = [Option<Duration>; 3];
 pub(super) struct Driver {
     engine: Engine,
     now: Time,
+    building: Option<Building>,
 }
 
 impl Driver {
     /// With an engine that may use so many threads. It is sequential.
     pub(super) fn new(_threads: u32) -> Self {
         let engine = Engine::new(Phase2Options::default(), ReleasePolicy::default());
-        Self { engine, now: Time::default() }
+        Self { engine, now: Time::default(), building: None }
+    }
+
+    /// Shows how many machines it has.
+    pub(super) fn shown(self, building: Building) -> Self {
+        Self { building: Some(building), ..self }
     }
 
     /// How many threads a cycle really uses.
@@ -46,13 +50,16 @@ impl Driver {
     }
 
     /// A machine appears or changes.
-    pub(super) fn upsert(&mut self, tracked: Tracked) {
-        self.engine.upsert(&tracked);
+    pub(super) fn upsert(&mut self, tracked: &Tracked) {
+        self.engine.upsert(tracked);
+        if let Some(building) = &self.building {
+            building.has(self.engine.machines());
+        }
     }
 
     /// A roll-up: the cluster wants this, each identity once, and nothing else.
-    pub(super) fn replace(&mut self, cluster: &ClusterId, needs: Vec<Need>) {
-        self.engine.replace(cluster, &needs);
+    pub(super) fn replace(&mut self, cluster: &ClusterId, needs: &[Need]) {
+        self.engine.replace(cluster, needs);
     }
 
     /// Panics unless the world holds so many machines and distinct needs: a
@@ -70,8 +77,19 @@ impl Driver {
         self.engine.needs()
     }
 
+    /// Whether gangs that fit a machine fold.
+    pub(super) fn set_folding(&mut self, folding: bool) {
+        self.engine.set_folding(folding);
+    }
+
+    /// Puts what changed in its place, as a cycle does before it decides.
+    pub(super) fn prepare(&mut self) {
+        self.engine.prepare();
+    }
+
     /// Decides one cycle and tells what its phases took.
     pub(super) fn cycle(&mut self, pass: Pass) -> Phases {
+        self.building = None;
         if pass == Pass::Full {
             self.engine.question_everything();
         }
@@ -115,11 +133,6 @@ impl Driver {
 
     pub(super) fn counts(&self) -> ActionCounts {
         self.engine.counts()
-    }
-
-    #[cfg(test)]
-    pub(super) fn verdicts(&self) -> Vec<Verdict> {
-        self.engine.output().verdicts
     }
 
     /// Needs that the last decision left short.

@@ -13,7 +13,7 @@ use bigfleet_model::{ClusterId, MachineState, Need, Stamp};
 use super::{
     assignment::speculative,
     catalog::{catalog_machine, catalog_need, pick},
-    cycles::{Change, cold, settle, steps},
+    cycles::{Change, cold, quiet, settle, steps},
     driver::{Driver, Pass},
     make::{MachineSpec, Maker, NeedSpec, cluster, need},
     measure::{Measurement, Run, Samples, timed},
@@ -45,10 +45,10 @@ fn build(mut driver: Driver, size: Size) -> (Driver, Vec<Cluster>) {
     let clusters: Vec<_> =
         (0..size.clusters).map(|c| bound_cluster(&mut driver, &mut maker, size, c)).collect();
     for i in 0..size.idle {
-        driver.upsert(maker.make(catalog_machine(pick(i), i, format!("idle-{i}"))));
+        driver.upsert(&maker.make(catalog_machine(pick(i), i, format!("idle-{i}"))));
     }
     for i in 0..size.speculative {
-        driver.upsert(speculative(&mut maker, pick(i), i));
+        driver.upsert(&speculative(&mut maker, pick(i), i));
     }
     let machines = size.clusters * size.bound_each + size.idle + size.speculative;
     driver.assert_counts(machines, clusters.iter().map(|one| one.needs.len()).sum());
@@ -79,7 +79,7 @@ fn bound_cluster(driver: &mut Driver, maker: &mut Maker, size: Size, c: usize) -
                 stamp
             }
         };
-        driver.upsert(maker.make(MachineSpec {
+        driver.upsert(&maker.make(MachineSpec {
             state: MachineState::Configured,
             cluster: Some(&id),
             stamp: Some(stamp),
@@ -87,7 +87,7 @@ fn bound_cluster(driver: &mut Driver, maker: &mut Maker, size: Size, c: usize) -
         }));
     }
     let needs: Vec<_> = needs.into_values().map(|(need, _)| need).collect();
-    driver.replace(&id, needs.clone());
+    driver.replace(&id, &needs);
     Cluster { id, needs }
 }
 
@@ -123,12 +123,13 @@ fn measure(run: &Run, size: Size) -> Vec<Measurement> {
     driver.cycle(Pass::Full);
     assert_eq!((driver.counts().sum(), driver.short()), (0, 0), "the fleet is at rest");
     let mut measured = cold(run, &mut driver);
+    measured.extend(quiet(run, &mut driver));
     let rest =
         |clusters: &[Cluster]| clusters.iter().map(|one| roll_up(one, || 100)).collect::<Vec<_>>();
 
     measured.extend(steps(run, &mut driver, "burst", |driver| {
         for (id, needs) in rest(&clusters) {
-            driver.replace(&id, needs);
+            driver.replace(&id, &needs);
         }
         settle(driver, 10);
         Change {
@@ -138,7 +139,7 @@ fn measure(run: &Run, size: Size) -> Vec<Measurement> {
     }));
 
     for (id, needs) in rest(&clusters) {
-        driver.replace(&id, needs);
+        driver.replace(&id, &needs);
     }
     settle(&mut driver, 10);
     let mut random = Random::new(SEED);
@@ -153,7 +154,7 @@ pub(super) fn fleet_500k(run: &Run) -> Result<Vec<Measurement>, Error> {
 
 /// The unit of all ratios, by itself: its own ratio is 1 but for noise.
 pub(super) fn scan(run: &Run) -> Result<Vec<Measurement>, Error> {
-    let (mut driver, _) = build(run.driver(), FULL);
+    let (driver, _) = build(run.driver(), FULL);
     run.progress.expect("scanning", u64::from(run.cycles));
     let mut samples = Samples::default();
     for _ in 0..run.cycles {
@@ -176,7 +177,7 @@ mod tests {
         let (mut driver, clusters) = build(Driver::new(1), SMALL);
         assert!(settle(&mut driver, 1), "built at rest");
         for (id, needs) in clusters.iter().map(|one| roll_up(one, || 110)) {
-            driver.replace(&id, needs);
+            driver.replace(&id, &needs);
         }
         driver.cycle(Pass::Incremental);
         let counts = driver.counts();

@@ -9,7 +9,7 @@
 use bigfleet_model::{ClusterId, Need};
 
 use super::{
-    cycles::{Change, cold, settle, steps},
+    cycles::{Change, cold, quiet, steps},
     driver::Driver,
     make::{MachineSpec, Maker, NeedSpec, Size, cluster, need},
     measure::{Measurement, Run},
@@ -61,7 +61,7 @@ fn build(mut driver: Driver, clusters: usize, machines: usize) -> Driver {
     let mut maker = Maker::default();
     for (kind, size, share) in FLEET {
         for i in 0..machines * share / 10_000 {
-            driver.upsert(maker.make(MachineSpec {
+            driver.upsert(&maker.make(MachineSpec {
                 id: format!("idle-{kind}-{i}"),
                 instance_type: kind,
                 size,
@@ -72,7 +72,7 @@ fn build(mut driver: Driver, clusters: usize, machines: usize) -> Driver {
     }
     for c in 0..clusters {
         let id = cluster(c);
-        driver.replace(&id, needs(&id, c));
+        driver.replace(&id, &needs(&id, c));
     }
     driver.assert_counts(machines, clusters * (GANGS + PLAIN));
     driver
@@ -95,7 +95,7 @@ pub(super) fn gangs_776k(run: &Run) -> Result<Vec<Measurement>, Error> {
     const CLUSTERS: usize = 2_000;
     let mut driver = build(run.driver(), CLUSTERS, 550_000);
     let mut measured = cold(run, &mut driver);
-    settle(&mut driver, 10);
+    measured.extend(quiet(run, &mut driver));
     let mut random = Random::new(SEED);
     measured
         .extend(steps(run, &mut driver, "steady", |driver| churn(driver, CLUSTERS, &mut random)));
@@ -105,7 +105,7 @@ pub(super) fn gangs_776k(run: &Run) -> Result<Vec<Measurement>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::driver::Pass;
+    use crate::bench::{cycles::settle, driver::Pass};
 
     #[test]
     fn most_gangs_are_served_and_what_is_served_stays() {

@@ -25,6 +25,10 @@ pub(super) struct Measurement {
     pub(super) machines: usize,
     pub(super) needs: usize,
     pub(super) cycles: u32,
+    /// What a tenth of the cycles did not exceed: the time that the noise of
+    /// others leaves alone.
+    #[serde(default)]
+    pub(super) p10_ms: f64,
     /// Exact, of all cycles.
     pub(super) p50_ms: f64,
     pub(super) p99_ms: f64,
@@ -35,7 +39,8 @@ pub(super) struct Measurement {
     pub(super) bytes_per_cycle: f64,
     /// Since the scenario began; 0 where the system does not tell.
     pub(super) peak_rss_bytes: u64,
-    /// What the peak is above what was resident before the scenario began.
+    /// What the peak is above what was resident before the scenario began; 0
+    /// without machines.
     pub(super) bytes_per_machine: f64,
     /// Median; none where the system does not count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,7 +77,7 @@ impl Run {
 
     /// An empty world.
     pub(super) fn driver(&self) -> Driver {
-        Driver::new(self.threads)
+        Driver::new(self.threads).shown(self.progress.building())
     }
 
     /// As it is, in a variant of this size.
@@ -120,6 +125,7 @@ impl Samples {
             machines: subject.machines,
             needs: subject.needs,
             cycles: self.worked.len() as u32,
+            p10_ms: quantile_ms(&self.worked, 10),
             p50_ms: quantile_ms(&self.worked, 50),
             p99_ms: quantile_ms(&self.worked, 99),
             max_ms: quantile_ms(&self.worked, 100),
@@ -127,7 +133,11 @@ impl Samples {
             allocs_per_cycle: per_cycle(self.allocated.calls),
             bytes_per_cycle: per_cycle(self.allocated.bytes),
             peak_rss_bytes,
-            bytes_per_machine: above / subject.machines.max(1) as f64,
+            bytes_per_machine: if subject.machines == 0 {
+                0.0
+            } else {
+                above / subject.machines as f64
+            },
             instructions: quantile(&self.instructions, 50),
         }
     }

@@ -24,6 +24,7 @@ mod quality;
 mod random;
 mod report;
 mod scenario;
+mod snapshot;
 
 use std::{
     fs,
@@ -65,10 +66,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let alone = chosen.len() == 1;
     let mut measured = Vec::new();
     let mut grades = Vec::new();
+    // A scenario that fails does not take the figures of the others with it.
+    let mut broken = Vec::new();
     for scenario in chosen {
         match scenario.measure {
             Measure::Timed(measure) if alone => measured.extend(measure(&args.run(scenario))?),
-            Measure::Timed(_) => measured.extend(apart::measure(scenario.name, args)?),
+            Measure::Timed(_) => match apart::measure(scenario.name, args) {
+                Ok(found) => measured.extend(found),
+                Err(error) => {
+                    eprintln!("bigfleet bench: {error}");
+                    broken.push(scenario.name);
+                }
+            },
             Measure::Graded(grade) => grades.extend(grade(&args.run(scenario))),
         }
     }
@@ -82,8 +91,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
             }
             print(&report::table(&measured, &baseline))?;
             print(&report::growth(&measured))?;
+            print(&report::quiet(&measured))?;
             print(&report::grades(&grades))?;
         }
+    }
+    if !broken.is_empty() {
+        return Err(Error::Broken(broken.join(", ")));
     }
     baseline::check(&measured, &baseline)?;
     let failed = grades.iter().filter(|grade| !grade.holds).map(|grade| grade.what);

@@ -1,40 +1,7 @@
 //! What a shard and its provider do between two cycles, at once.
 
-use bigfleet_engine::{ActionKind, Time, Tracked, Verdict};
-use bigfleet_model::{HostRef, MachineState, PenaltyBucket, Stamp};
-
-/// Whether a machine in this state may be claimed and keep a stamp.
-pub(super) const fn serves(state: MachineState) -> bool {
-    matches!(state, MachineState::Creating | MachineState::Configuring | MachineState::Configured)
-}
-
-/// Whether a machine is stamped for this need already.
-pub(super) fn carries(stamp: &Stamp, verdict: &Verdict) -> bool {
-    stamp.group == verdict.group
-        && stamp.fingerprint == verdict.fingerprint
-        && stamp.for_cluster.as_ref() == Some(&verdict.cluster)
-}
-
-/// The stamp of a prepared need. Priority and penalties are part of the
-/// fingerprint's text.
-pub(super) fn stamp_of(verdict: &Verdict) -> Stamp {
-    let field = |name: &str| {
-        let fields = verdict.fingerprint.split('|');
-        fields.filter_map(|field| field.strip_prefix(name)).next()?.parse::<i32>().ok()
-    };
-    let dollars = |name| {
-        let bucket = field(name).and_then(PenaltyBucket::from_wire);
-        bucket.map_or(0.0, PenaltyBucket::dollars)
-    };
-    Stamp {
-        priority: field("p="),
-        interruption: dollars("ipb="),
-        reclamation: dollars("rpb="),
-        fingerprint: verdict.fingerprint.clone(),
-        group: verdict.group.clone(),
-        for_cluster: Some(verdict.cluster.clone()),
-    }
-}
+use bigfleet_engine::{ActionKind, Time, Tracked};
+use bigfleet_model::{HostRef, MachineState};
 
 /// The machine once the action is done.
 pub(super) fn completed(mut tracked: Tracked, kind: &ActionKind, now: Time) -> Tracked {
@@ -69,9 +36,12 @@ pub(super) fn completed(mut tracked: Tracked, kind: &ActionKind, now: Time) -> T
 mod tests {
     use std::sync::Arc;
 
+    use bigfleet_engine::ActionCounts as Counts;
+    use bigfleet_model::Stamp;
+
     use super::*;
     use crate::bench::{
-        driver::{Counts, Driver, Pass},
+        driver::{Driver, Pass},
         make::{MachineSpec, Maker, NeedSpec, cluster, need},
     };
 
@@ -86,8 +56,8 @@ mod tests {
             ..MachineSpec::default()
         };
         let mut maker = Maker::default();
-        driver.upsert(maker.make(spec(0, MachineState::Idle)));
-        driver.upsert(maker.make(spec(1, MachineState::Speculative)));
+        driver.upsert(&maker.make(spec(0, MachineState::Idle)));
+        driver.upsert(&maker.make(spec(1, MachineState::Speculative)));
         let wanted = need(NeedSpec {
             cluster: &id,
             types: &["kind"],
@@ -99,11 +69,9 @@ mod tests {
             group: String::new(),
             arrival: 1,
         });
-        driver.replace(&id, vec![wanted.clone()]);
+        driver.replace(&id, std::slice::from_ref(&wanted));
         driver.cycle(Pass::Full);
         assert_eq!(driver.counts(), Counts { bootstrap: 1, provision: 1, ..Counts::default() });
-        let verdict = driver.verdicts()[0].clone();
-        assert_eq!(stamp_of(&verdict), Stamp::of(&wanted));
         let done = driver.completions();
         for tracked in &done {
             let machine = &tracked.machine;
@@ -112,12 +80,12 @@ mod tests {
             assert_eq!(machine.stamp, Some(Arc::new(Stamp::of(&wanted))));
         }
         for tracked in done {
-            driver.upsert(tracked);
+            driver.upsert(&tracked);
         }
         driver.cycle(Pass::Full);
         assert_eq!(driver.counts(), Counts::default());
 
-        driver.replace(&id, vec![]);
+        driver.replace(&id, &[]);
         driver.cycle(Pass::Full);
         assert_eq!(driver.counts(), Counts { reclaim: 2, ..Counts::default() });
         for tracked in driver.completions() {

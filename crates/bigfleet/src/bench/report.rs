@@ -65,7 +65,17 @@ pub(super) fn table(measured: &[Measurement], baseline: &[Measurement]) -> Strin
     aligned(&rows)
 }
 
-/// How the cycle grows with the machines, where `growth` was measured.
+/// How much longer a cycle may take with twice the machines.
+const GROWTH: f64 = 1.2;
+/// How long a cycle may take in which nothing has changed.
+const QUIET_MS: f64 = 0.1;
+
+const fn verdict(holds: bool) -> &'static str {
+    if holds { "holds" } else { "FAILS" }
+}
+
+/// How the cycle grows with the machines, where `growth` was measured. Small
+/// times of several worlds are compared, so it is their quickest tenth.
 pub(super) fn growth(measured: &[Measurement]) -> String {
     let grown =
         |one: &&Measurement| one.name.starts_with("growth-") && one.variant == "incremental";
@@ -73,8 +83,29 @@ pub(super) fn growth(measured: &[Measurement]) -> String {
     let mut text = String::new();
     for pair in grown.windows(2) {
         let machines = pair[1].machines as f64 / pair[0].machines as f64;
-        let time = pair[1].p50_ms / pair[0].p50_ms;
-        let _ = writeln!(text, "growth: {machines:.1} x the machines take {time:.2} x the time");
+        let time = pair[1].p10_ms / pair[0].p10_ms;
+        let _ = writeln!(
+            text,
+            "growth: {} machines, {machines:.1} x as many, take {time:.2} x the time; bar {GROWTH}: {}",
+            pair[1].machines,
+            verdict(time <= GROWTH)
+        );
+    }
+    text
+}
+
+/// How long nothing takes, where that was measured.
+pub(super) fn quiet(measured: &[Measurement]) -> String {
+    let mut text = String::new();
+    for one in measured.iter().filter(|one| one.variant == "quiet") {
+        let _ = writeln!(
+            text,
+            "quiet: {} takes {} when nothing has changed; bar {}: {}",
+            one.name,
+            duration(one.p50_ms),
+            duration(QUIET_MS),
+            verdict(one.p50_ms <= QUIET_MS)
+        );
     }
     text
 }
@@ -86,13 +117,9 @@ pub(super) fn grades(grades: &[Grade]) -> String {
     }
     let mut rows = vec![["FIGURE", "FOUND", "BAR", ""].map(str::to_owned)];
     for grade in grades {
-        let verdict = match (&grade.bar, grade.holds) {
-            (None, _) => "",
-            (Some(_), true) => "holds",
-            (Some(_), false) => "FAILS",
-        };
+        let holds = grade.bar.as_ref().map_or("", |_| verdict(grade.holds));
         let bar = grade.bar.clone().unwrap_or_default();
-        rows.push([grade.what.to_owned(), grade.found.clone(), bar, verdict.to_owned()]);
+        rows.push([grade.what.to_owned(), grade.found.clone(), bar, holds.to_owned()]);
     }
     aligned(&rows)
 }
@@ -152,6 +179,7 @@ mod tests {
             machines: 6,
             needs: 4,
             cycles: 1,
+            p10_ms: p50_ms,
             p50_ms,
             p99_ms: p50_ms,
             max_ms: 2_500.0,
@@ -162,6 +190,26 @@ mod tests {
             bytes_per_machine: 1.0,
             instructions: None,
         }
+    }
+
+    #[test]
+    fn a_doubling_and_a_quiet_cycle_are_held_to_their_bars() {
+        let grown = |machines, p50_ms| Measurement {
+            name: format!("growth-x{machines}"),
+            variant: "incremental".to_owned(),
+            machines,
+            ..measurement(p50_ms, 1.0)
+        };
+        assert_eq!(
+            growth(&[grown(10, 1.0), grown(20, 1.2), grown(40, 1.8)]),
+            "growth: 20 machines, 2.0 x as many, take 1.20 x the time; bar 1.2: holds\n\
+             growth: 40 machines, 2.0 x as many, take 1.50 x the time; bar 1.2: FAILS\n"
+        );
+        let still = Measurement { variant: "quiet".to_owned(), ..measurement(0.05, 1.0) };
+        assert_eq!(
+            quiet(&[still, measurement(0.05, 1.0)]),
+            "quiet: s takes 50.00 µs when nothing has changed; bar 100.00 µs: holds\n"
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::{
     assignment, bound, colocated, field, fleet, gangs, gate,
     measure::{Measurement, Run},
     quality::{self, Grade},
+    snapshot,
 };
 use crate::error::Error;
 
@@ -25,9 +26,7 @@ pub(super) enum Measure {
 
 use Measure::{Graded, Timed};
 
-/// All of them, in the order in which `all` runs them. Scenarios 12 to 14 of
-/// engine chapter §16 time parts that `decide` does not show by themselves; they
-/// come with an engine that keeps its indices.
+/// All of them, in the order in which `all` runs them.
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "gate-need",
@@ -81,7 +80,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "colocated-5k",
-        about: "2,540 gangs that fit a machine or do not, beside plain needs",
+        about: "2,540 gangs that fit a machine or do not, with folding and without",
         measure: Timed(colocated::colocated_5k),
     },
     Scenario {
@@ -130,8 +129,23 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         measure: Timed(assignment::cycle_steady_500k),
     },
     Scenario {
+        name: "domain-totals",
+        about: "one gang compares 30 racks of 12,000 machines for sale",
+        measure: Timed(snapshot::domain_totals),
+    },
+    Scenario {
+        name: "inventory-snapshot",
+        about: "60,000 machines taken in from nothing, then one that changed",
+        measure: Timed(snapshot::inventory_snapshot),
+    },
+    Scenario {
+        name: "needs-snapshot",
+        about: "50,000 gangs taken in from nothing, then a cluster that comes or goes",
+        measure: Timed(snapshot::needs_snapshot),
+    },
+    Scenario {
         name: "fleet-500k",
-        about: "200 clusters on 500,000 machines: cold, 2 % churn a cycle, 10 % burst",
+        about: "200 clusters on 500,000 machines: cold, quiet, 10 % burst, 2 % churn a cycle",
         measure: Timed(fleet::fleet_500k),
     },
     Scenario {

@@ -147,10 +147,28 @@ impl World {
         }
     }
 
+    /// Lets gangs fold, or keeps them from it.
+    pub(crate) fn set_folding(&mut self, folding: bool) {
+        let unfolded = !folding;
+        if std::mem::replace(&mut self.unfolded, unfolded) == unfolded {
+            return;
+        }
+        let needs: Vec<PreparedIx> = self.needs.handles().collect();
+        for need in needs {
+            let row = &self.needs[need];
+            if !row.removed && row.constraint == Constraint::Same {
+                self.touch(need);
+                self.leave_gangs(need);
+                self.join_gangs(need);
+                self.touch(need);
+            }
+        }
+    }
+
     /// Gangs that want something may fold with their like (§4.2).
     fn join_gangs(&mut self, number: PreparedIx) {
         let row = &self.needs[number];
-        if row.constraint != Constraint::Same || row.aggregate.is_zero() {
+        if self.unfolded || row.constraint != Constraint::Same || row.aggregate.is_zero() {
             return;
         }
         let (cluster, gang, unit) = (row.cluster, row.profile, row.aggregate.clone());

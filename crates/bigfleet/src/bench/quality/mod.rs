@@ -3,6 +3,7 @@
 //! of it must still be bought, so that every need can be judged by itself. Costs
 //! are effective ones (engine chapter §2).
 
+mod catalogue;
 mod first_fit;
 mod lp;
 mod optimum;
@@ -10,16 +11,27 @@ mod trial;
 mod world;
 
 use super::measure::Run;
+use catalogue::Prices;
 use trial::{Afterwards, Bought};
-use world::Kind;
+use world::{Kind, Pods};
 
-const FEW: Kind = Kind { types: 400, machines: (1, 6), gang: false };
-const MANY: Kind = Kind { types: 60, machines: (60, 150), gang: false };
-const GANG: Kind = Kind { types: 400, machines: (1, 6), gang: true };
+const FEW: Kind = Kind {
+    types: 400,
+    prices: Prices::BySeries,
+    machines: (2, 8),
+    pods: Pods::Replicas,
+    gang: false,
+};
+const MANY: Kind = Kind { types: 60, machines: (60, 150), ..FEW };
+const GANG: Kind = Kind { gang: true, ..FEW };
+/// Harsher worlds than the graded ones, for information.
+const MIXED: Kind = Kind { pods: Pods::Mixed, ..FEW };
+const ALONE: Kind = Kind { prices: Prices::Alone, ..FEW };
+const HARSH: Kind = Kind { prices: Prices::Alone, machines: (1, 6), pods: Pods::Mixed, ..FEW };
 
 /// How many worlds of each; their seeds count up from 0.
 pub(super) const WORLDS: u64 = 1_000;
-const LARGE_WORLDS: u64 = 60;
+const LARGE_WORLDS: u64 = 120;
 const GANG_WORLDS: u64 = 200;
 const LOOPS: u64 = 100;
 
@@ -71,6 +83,11 @@ impl Ratios {
         self.0.get(rank - 1).map_or(0.0, |(ratio, _)| *ratio)
     }
 
+    /// Worlds in which we pay more.
+    fn dearer(&self) -> usize {
+        self.0.iter().filter(|(ratio, _)| *ratio > 1.0 + 1e-9).count()
+    }
+
     /// The worst few, as `ratio (seed)`.
     fn worst(&self) -> String {
         let worst = self.0.iter().rev().take(3);
@@ -92,21 +109,36 @@ pub(super) fn grades(run: &Run) -> Vec<Grade> {
     let few = buy(run, "few machines", WORLDS, FEW, true);
     let many = buy(run, "many machines", LARGE_WORLDS, MANY, false);
     let gangs = buy(run, "gangs", GANG_WORLDS, GANG, true);
+    let mut unserved =
+        WORLDS + LARGE_WORLDS + GANG_WORLDS - (few.len() + many.len() + gangs.len()) as u64;
     let mut grades = against_optimum(&few);
     grades.extend(against_bound(&many));
     grades.extend(against_first_fit(&few));
-    let ratios = Ratios::of(&gangs, |bought| bought.optimum);
-    grades.push(grade(
-        "gangs: mean ratio to the optimum of one rack, or machine",
-        ratios.mean(),
-        None,
-    ));
-    grades.push(grade("gangs: p95", ratios.quantile(95), None));
-    let unserved =
-        WORLDS + LARGE_WORLDS + GANG_WORLDS - (few.len() + many.len() + gangs.len()) as u64;
+    grades.push(summary("gangs, of one rack or machine", &gangs));
+    for (what, kind) in [
+        ("pods of mixed sizes", MIXED),
+        ("every price drawn alone", ALONE),
+        ("both, 1 to 6 machines", HARSH),
+    ] {
+        let worlds = buy(run, what, WORLDS, kind, true);
+        unserved += WORLDS - worlds.len() as u64;
+        grades.push(summary(what, &worlds));
+    }
     grades.push(exactly("needs left short", unserved as f64, 0.0));
     grades.extend(at_rest(run));
     grades
+}
+
+/// One line about worlds that have no bar.
+fn summary(what: &'static str, worlds: &[(u64, Bought)]) -> Grade {
+    let ratios = Ratios::of(worlds, |bought| bought.optimum);
+    let [cheapest, densest] =
+        [0, 1].map(|opening| Ratios::of(worlds, |bought| bought.first_fit[opening]).dearer());
+    let (mean, p95) = (ratios.mean(), ratios.quantile(95));
+    told(
+        what,
+        format!("mean {mean:.4}, p95 {p95:.4}; dearer than first fit in {cheapest} and {densest}"),
+    )
 }
 
 fn against_optimum(few: &[(u64, Bought)]) -> Vec<Grade> {
@@ -143,21 +175,18 @@ fn against_bound(many: &[(u64, Bought)]) -> Vec<Grade> {
 fn against_first_fit(few: &[(u64, Bought)]) -> Vec<Grade> {
     let [cheapest, densest] =
         [0, 1].map(|opening| Ratios::of(few, |bought| bought.first_fit[opening]));
-    let dearer =
-        |ratios: &Ratios| ratios.0.iter().filter(|(ratio, _)| *ratio > 1.0 + 1e-9).count() as f64;
     vec![
         grade("first fit, cheapest machine: mean ratio", cheapest.mean(), None),
         exactly(
             "first fit, cheapest machine: worlds in which we are dearer",
-            dearer(&cheapest),
+            cheapest.dearer() as f64,
             0.0,
         ),
         told("first fit, cheapest machine: worst", cheapest.worst()),
         grade("first fit, least cost per pod: mean ratio", densest.mean(), None),
-        exactly(
+        told(
             "first fit, least cost per pod: worlds in which we are dearer",
-            dearer(&densest),
-            0.0,
+            densest.dearer().to_string(),
         ),
         told("first fit, least cost per pod: worst", densest.worst()),
     ]
@@ -167,7 +196,7 @@ fn at_rest(run: &Run) -> Vec<Grade> {
     run.progress.expect("at rest", LOOPS);
     let mut all = Afterwards::default();
     for seed in 0..LOOPS {
-        let kind = Kind { types: 20, machines: (2, 20), gang: seed % 4 == 3 };
+        let kind = Kind { types: 20, machines: (2, 20), gang: seed % 4 == 3, ..FEW };
         let seen = trial::afterwards(seed, kind);
         all.restless += seen.restless;
         all.reclaimed += seen.reclaimed;
@@ -189,7 +218,8 @@ mod tests {
     #[test]
     fn no_choice_is_below_the_optimum_and_no_optimum_below_the_bound() {
         for seed in 0..60 {
-            let kind = Kind { types: 20, machines: (1, 4), gang: false };
+            let kind = [FEW, HARSH][seed as usize % 2];
+            let kind = Kind { types: 20, machines: (1, 4), ..kind };
             let bought = trial::buy(seed, kind, true).unwrap();
             let optimum = bought.optimum.unwrap();
             assert!(bought.cost >= optimum - 1e-9, "seed {seed}: {} {optimum}", bought.cost);

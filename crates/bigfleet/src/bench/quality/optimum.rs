@@ -4,7 +4,7 @@
 use super::lp::{Amounts, Offer, bound};
 
 /// Nodes after which a world counts as too large.
-const NODES: u32 = 100_000;
+const NODES: u32 = 400_000;
 
 /// Least cost of covering `demand` with whole machines, if that is found to be
 /// less than `known`, else `known`; none if the search grew too large.

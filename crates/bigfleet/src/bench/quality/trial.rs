@@ -26,7 +26,7 @@ pub(super) struct Bought {
 fn start(world: &World) -> Driver {
     let mut driver = Driver::new(1);
     world.sell(&mut driver);
-    driver.replace(&cluster(0), vec![world.need(100)]);
+    driver.replace(&cluster(0), &[world.need(100)]);
     driver
 }
 
@@ -79,7 +79,7 @@ pub(super) fn afterwards(seed: u64, kind: Kind) -> Afterwards {
     let mut seen = Afterwards::default();
     for cycle in 0..2 * CYCLES {
         if cycle == CYCLES {
-            driver.replace(&cluster(0), vec![world.need(50)]);
+            driver.replace(&cluster(0), &[world.need(50)]);
         }
         driver.cycle(Pass::Incremental);
         driver.restamp();

@@ -1,10 +1,9 @@
-//! Generated catalogues with a need to cover, all from a seed.
+//! A generated catalogue with a need to cover, all from a seed.
 
 use std::sync::Arc;
 
 use bigfleet_model::{
-    CapacityType, Group, MachineState, Need, Operator, PenaltyBucket, Profile, Resources,
-    cost::effective_cost,
+    Group, MachineState, Need, Operator, PenaltyBucket, Profile, Resources, cost::effective_cost,
 };
 
 use super::{
@@ -13,6 +12,7 @@ use super::{
         make::{MachineSpec, Maker, RACK, cluster, requirement, vector},
         random::Random,
     },
+    catalogue::{self, Class, MEMORY, PROCESSORS, Prices},
     lp::{Amounts, Offer},
 };
 
@@ -21,19 +21,22 @@ use super::{
 pub(super) struct Kind {
     /// Instance types, from 5 up to so many; four capacity types of each.
     pub(super) types: usize,
+    pub(super) prices: Prices,
     /// Machines of a middling type that the need is worth.
     pub(super) machines: (usize, usize),
+    pub(super) pods: Pods,
     /// In one rack of two.
     pub(super) gang: bool,
 }
 
-/// A class of machines for sale.
-struct Class {
-    name: String,
-    capacity_type: CapacityType,
-    brings: Amounts,
-    price: f64,
-    probability: f64,
+/// What a need stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pods {
+    /// Replicas of one pod that was cut to a family: 2, 4 or 8 GiB per core, as
+    /// the sizes of catalog R (engine chapter §16).
+    Replicas,
+    /// Pods of all sizes with about so many GiB per core, from 1 to 8.
+    Mixed,
 }
 
 /// One need and everything that can be bought for it.
@@ -45,66 +48,18 @@ pub(super) struct World {
     gang: bool,
 }
 
-/// Processors and accelerators of instance types; memory per processor follows.
-const PROCESSORS: [u64; 8] = [2, 4, 8, 16, 32, 48, 64, 96];
-/// A type has at least so much of the reference type's processors.
-const SMALLEST: u64 = 16;
 const PENALTIES: [f64; 8] = [0.0, 0.5, 1.0, 2.0, 8.0, 64.0, 1024.0, f64::INFINITY];
-
-fn types(random: &mut Random, most: usize, reference: u64, accelerated: bool) -> Vec<Class> {
-    // As many small catalogues as large ones.
-    let count = 5.0 * (most as f64 / 5.0).powf(random.between(0.0, 1.0));
-    let sizes: Vec<u64> =
-        PROCESSORS.into_iter().filter(|size| size * SMALLEST >= reference).collect();
-    let mut classes = Vec::new();
-    for number in 0..(count.round() as usize).max(5) {
-        // The first is the reference, so that every pod fits something.
-        let processors = if number == 0 { reference } else { sizes[random.below(sizes.len())] };
-        let memory = processors * [2, 4, 8][random.below(3)];
-        let accelerators = if accelerated { processors.div_ceil(12) } else { 0 };
-        let list = (0.04 * processors as f64 + 0.005 * memory as f64 + 2.5 * accelerators as f64)
-            * random.between(0.85, 1.2);
-        let terms = [
-            (CapacityType::BareMetal, 0.55, 0.0),
-            (CapacityType::Reserved, 0.62, 0.0),
-            (CapacityType::OnDemand, 1.0, 0.0),
-            (CapacityType::Spot, 0.35, random.between(0.01, 0.2)),
-        ];
-        for (capacity_type, discount, probability) in terms {
-            classes.push(Class {
-                name: format!("type-{number}"),
-                capacity_type,
-                brings: [1_000 * processors, 1_024 * memory, accelerators],
-                price: list * discount * random.between(0.9, 1.1),
-                probability,
-            });
-        }
-    }
-    classes
-}
 
 impl World {
     pub(super) fn new(seed: u64, kind: Kind) -> Self {
         let mut random = Random::new(seed);
         let reference = PROCESSORS[random.within(2, 5)];
         let accelerated = random.below(4) == 0;
-        let mut classes = types(&mut random, kind.types, reference, accelerated);
-        // The reference type has room for what its pods ask.
-        for class in &mut classes[..4] {
-            class.brings[1] = 1_024 * 8 * reference;
-        }
+        let classes =
+            catalogue::classes(&mut random, kind.types, (reference, accelerated), kind.prices);
         let machines = random.within(kind.machines.0, kind.machines.1) as u64;
         let wanted = 1_000 * reference * machines * random.within(70, 100) as u64 / 100;
-        let largest = (reference / 4).max(1) as usize;
-        let (ratio, mut asked) = (random.within(1, 8) as u64, 0);
-        let mut pods = Vec::new();
-        while asked < wanted {
-            let processors = 250 * random.within(1, 4 * largest) as u64;
-            let jitter = random.within(80, 120) as u64;
-            let memory = (1_024 * ratio * processors / 1_000 * jitter / 100).min(2_048 * reference);
-            pods.push([processors, memory, u64::from(accelerated && processors >= 3_000)]);
-            asked += processors;
-        }
+        let pods = pods(&mut random, kind.pods, wanted, (reference, accelerated));
         let penalty = PenaltyBucket::from_dollars(PENALTIES[random.below(PENALTIES.len())]);
         Self { classes, penalty, pods, gang: kind.gang }
     }
@@ -149,7 +104,7 @@ impl World {
             let size: Vec<_> = text.iter().map(|(name, value)| (*name, value.as_str())).collect();
             for rack in 0..if self.gang { 2 } else { 1 } {
                 for i in 0..alone {
-                    driver.upsert(maker.make(MachineSpec {
+                    driver.upsert(&maker.make(MachineSpec {
                         id: format!("spec-{c}-{rack}-{i}"),
                         state: MachineState::Speculative,
                         instance_type: &class.name,
@@ -182,6 +137,33 @@ impl World {
     }
 }
 
+/// Pods of up to a quarter of the reference type, until they want enough cores.
+fn pods(
+    random: &mut Random,
+    pods: Pods,
+    wanted: u64,
+    (reference, accelerated): (u64, bool),
+) -> Vec<Amounts> {
+    let about = random.within(1, 8) as u64;
+    let pod = |random: &mut Random| {
+        let processors = 250 * random.within(1, reference as usize) as u64;
+        let percent = match pods {
+            Pods::Replicas => 100 * MEMORY[about as usize % MEMORY.len()],
+            Pods::Mixed => about * random.within(80, 120) as u64,
+        };
+        let memory = (1_024 * processors / 1_000 * percent / 100).min(2_048 * reference);
+        [processors, memory, u64::from(accelerated && processors >= 3_000)]
+    };
+    let first = pod(random);
+    let (mut all, mut asked) = (vec![first], first[0]);
+    while asked < wanted {
+        let next = if pods == Pods::Replicas { first } else { pod(random) };
+        all.push(next);
+        asked += next[0];
+    }
+    all
+}
+
 fn texts([processors, memory, accelerators]: Amounts) -> Vec<(&'static str, String)> {
     let mut texts = vec![("cpu", format!("{processors}m")), ("memory", format!("{memory}Mi"))];
     if accelerators > 0 {
@@ -203,7 +185,10 @@ mod tests {
     #[test]
     fn every_world_can_be_served() {
         for seed in 0..200 {
-            let kind = Kind { types: 40, machines: (1, 6), gang: seed % 2 == 0 };
+            let prices = [Prices::BySeries, Prices::Alone][seed as usize % 2];
+            let pods = [Pods::Replicas, Pods::Mixed][seed as usize / 2 % 2];
+            let gang = seed % 5 == 0;
+            let kind = Kind { types: 40, prices, machines: (1, 6), pods, gang };
             let world = World::new(seed, kind);
             let unit = world.unit();
             let holds = |offer: &Offer| (0..3).all(|d| offer.brings[d] >= unit[d]);
