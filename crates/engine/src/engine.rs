@@ -4,8 +4,8 @@
 use bigfleet_model::{ClusterId, MachineId, Need, Stamp};
 
 use crate::{
-    full_pass::Scope,
     action::Action,
+    full_pass::Scope,
     handle::{MachineIx, PreparedIx},
     input::{HeldBack, NeedKey, NoAcquire, Phase2Options, ReleasePolicy, Time, Tracked},
     phase1::{self, Scratch},
@@ -277,7 +277,9 @@ impl Engine {
                 }
             }
             let unit = match self.world.needs[need].gangs {
-                Some(gangs) => Some(Unit::Gangs(gangs)).filter(|_| !self.world.gangs[gangs].settled),
+                Some(gangs) => {
+                    Some(Unit::Gangs(gangs)).filter(|_| !self.world.gangs[gangs].settled)
+                }
                 None => Some(Unit::Need(need)).filter(|_| !self.world.needs[need].settled),
             };
             decided.restless.extend(unit);

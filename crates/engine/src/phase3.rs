@@ -30,7 +30,9 @@ pub(crate) fn reclaim(
         runs.clear();
         let open = &world.names.clusters[cluster].open;
         runs.extend(open.iter().filter(|run| {
-            !standing.is_awaited(world, cluster, world.runs[**run].class)
+            let row = &world.runs[**run];
+            let left = row.members.len() - (row.claimed + row.doomed) as usize;
+            left > 0 && !standing.is_awaited(world, cluster, row.class)
         }));
         let start = reclaimed.len();
         for run in &runs {

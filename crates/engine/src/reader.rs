@@ -81,7 +81,9 @@ impl Reader<'_> {
                 short.is_some_and(|short| !short.open.is_zero())
             };
             let mut all: HashMap<PreparedIx, Preemption, FixedState> = HashMap::default();
-            for victim in self.engine.inversions.victims.iter().filter(|victim| fell_short(victim.need)) {
+            for victim in
+                self.engine.inversions.victims.iter().filter(|victim| fell_short(victim.need))
+            {
                 let class = world.machines.rows[victim.machine].class;
                 let of_need = all
                     .entry(victim.need)

@@ -58,8 +58,7 @@ impl Engine {
     fn carries(&self, need: PreparedIx, stamp: StampIx) -> bool {
         let row = &self.world.needs[need];
         let runs = &self.world.names.accounts[row.account].runs;
-        row.tidy
-            && runs.iter().all(|run| self.world.runs[*run].stamp == Some(stamp))
+        row.tidy && runs.iter().all(|run| self.world.runs[*run].stamp == Some(stamp))
     }
 
     /// Bound machines of ready clusters that nobody claims and that still carry

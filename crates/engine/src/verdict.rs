@@ -63,14 +63,15 @@ fn detail(world: &World, need: &Prepared, deficit: &Totals, closed: bool) -> Opt
         return Some(Detail::SpreadUnsatisfiable);
     }
     let would_serve = |why: HeldBack| {
-        world.withheld > 0 && world.pools[need.pool].classes.iter().any(|class| {
-            let row = &world.classes[*class];
-            !world.runs[row.unbound.withheld[why as usize]].members.is_empty()
+        world.withheld > 0
+            && world.pools[need.pool].classes.iter().any(|class| {
+                let row = &world.classes[*class];
+                !world.runs[row.unbound.withheld[why as usize]].members.is_empty()
                 && world.usable(need, *class)
                 // A machine without the key of a spread is no candidate.
                 && (need.constraint != Constraint::Spread || world.domain(need, *class).is_some())
                 && lowers(deficit, world.pools[need.pool].contribution(&row.capacity).as_ref())
-        })
+            })
     };
     if would_serve(HeldBack::ProviderFailing) {
         Some(Detail::ProviderFailing)

@@ -146,10 +146,9 @@ impl Phase1<'_> {
     /// in a lower tier, or later in the first round of the same.
     fn comes_after(&self, settled: PreparedIx, need: PreparedIx, reach: Reach) -> bool {
         let world = &*self.world;
-        let turn = |need: PreparedIx| (Reverse(world.precedence(need)), world.needs[need].constraint);
-        let order = turn(settled)
-            .cmp(&turn(need))
-            .then_with(|| world.serving_order(settled, need));
+        let turn =
+            |need: PreparedIx| (Reverse(world.precedence(need)), world.needs[need].constraint);
+        let order = turn(settled).cmp(&turn(need)).then_with(|| world.serving_order(settled, need));
         let lower = world.precedence(settled) < world.precedence(need);
         !self.all_served && order.is_gt() && (lower || reach == Reach::Free)
     }
@@ -283,8 +282,7 @@ impl Phase1<'_> {
             let head = heads[first];
             let class = self.world.runs[head.run].class;
             let pool = &self.world.pools[self.world.needs[need].pool];
-            let contribution =
-                pool.contribution(&self.world.classes[class].capacity).into_owned();
+            let contribution = pool.contribution(&self.world.classes[class].capacity).into_owned();
             // The label up to which this run alone goes on.
             let bound = order.peek().map_or(u64::MAX, |Reverse((label, _))| *label);
             let mut head = head;
@@ -298,9 +296,9 @@ impl Phase1<'_> {
                     head.label = u64::MAX;
                     break;
                 }
-                let admitted = spread
-                    .as_ref()
-                    .is_none_or(|spread| spread.admits(self.world.domain(&self.world.needs[need], class)));
+                let admitted = spread.as_ref().is_none_or(|spread| {
+                    spread.admits(self.world.domain(&self.world.needs[need], class))
+                });
                 if admitted {
                     let machine = self.world.runs[head.run].members[head.at as usize];
                     if let Some(lower) = head.taken_from.take() {

@@ -19,10 +19,8 @@ impl Spread {
     /// Over what the need claims and what it could acquire.
     pub(crate) fn over(world: &World, need: PreparedIx) -> Self {
         let row = &world.needs[need];
-        let mut spread = Self {
-            counts: SmallVec::new(),
-            max_skew: world.profiles[row.profile].max_skew,
-        };
+        let mut spread =
+            Self { counts: SmallVec::new(), max_skew: world.profiles[row.profile].max_skew };
         for machine in row.claims() {
             spread.add(world.domain(row, world.machines.rows[machine].class));
         }

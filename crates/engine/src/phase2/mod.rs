@@ -27,9 +27,9 @@ use crate::{
 };
 
 pub(crate) use marks::Marks;
-pub(crate) use standing::{Standing, excess_of, release_order};
 use moving::Moving;
 use standing::Worth;
+pub(crate) use standing::{Standing, excess_of, release_order};
 use target::Target;
 use victims::{Segment, Victims};
 
@@ -62,6 +62,8 @@ pub(crate) struct Inversions {
     taken: Marks,
     /// Picked.
     doomed: Marks,
+    /// Runs of which some were picked.
+    doomed_runs: Vec<RunIx>,
 }
 
 impl Inversions {
@@ -69,7 +71,8 @@ impl Inversions {
         self.doomed.contains(machine)
     }
 
-    fn clear(&mut self) {
+    fn clear(&mut self, world: &mut World) {
+        self.doomed_runs.drain(..).for_each(|run| world.runs[run].doomed = 0);
         self.victims.clear();
         self.reserved.clear();
         self.resolutions.clear();
@@ -87,7 +90,7 @@ pub(crate) fn invert(
     now: Time,
     found: &mut Inversions,
 ) {
-    found.clear();
+    found.clear(world);
     let mut phase = Phase2 {
         world,
         short,
@@ -187,8 +190,7 @@ impl Phase2<'_> {
             let known = row.stamp.is_some() || ready;
             row.members.iter().filter(|machine| free(machine)).any(|machine| {
                 let machine = &world.machines.rows[*machine];
-                let lower =
-                    || Worth::of(world, *run, machine.claimant).priority < Some(priority);
+                let lower = || Worth::of(world, *run, machine.claimant).priority < Some(priority);
                 machine.state == MachineState::Configured
                     && ((machine.claimant.is_none() && ready) || (known && lower()))
             })
@@ -351,8 +353,7 @@ impl Phase2<'_> {
                 break;
             }
             if self.may_take(target, machine) {
-                self.found.taken.insert(machine);
-                self.found.doomed.insert(machine);
+                self.doom(machine);
                 target.take(self.world, machine);
                 picked_excess.push(machine);
             }
@@ -362,8 +363,7 @@ impl Phase2<'_> {
             && let Some((machine, segment)) = victims.next(self.world)
         {
             if self.may_take(target, machine) {
-                self.found.taken.insert(machine);
-                self.found.doomed.insert(machine);
+                self.doom(machine);
                 target.take(self.world, machine);
                 picked.push(machine);
                 self.unsure.push((machine, segment));
@@ -378,9 +378,29 @@ impl Phase2<'_> {
         (picked_excess, picked)
     }
 
+    fn doom(&mut self, machine: MachineIx) {
+        self.found.taken.insert(machine);
+        self.found.doomed.insert(machine);
+        if let Some(run) = self.run_of_excess(machine) {
+            let doomed = &mut self.world.runs[run].doomed;
+            *doomed += 1;
+            if *doomed == 1 {
+                self.found.doomed_runs.push(run);
+            }
+        }
+    }
+
     fn let_go(&mut self, machine: MachineIx) {
         self.found.taken.remove(machine);
         self.found.doomed.remove(machine);
+        if let Some(run) = self.run_of_excess(machine) {
+            self.world.runs[run].doomed -= 1;
+        }
+    }
+
+    fn run_of_excess(&self, machine: MachineIx) -> Option<RunIx> {
+        let row = &self.world.machines.rows[machine];
+        row.run.filter(|_| row.claimant.is_none())
     }
 
     /// What the need let go of serves others.

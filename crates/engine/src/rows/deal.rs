@@ -49,7 +49,8 @@ impl Drains {
         let inversions = &engine.inversions;
         let reserved =
             inversions.reserved.iter().map(|(machine, need)| (*need, Turn::Reserved, *machine));
-        let preempted = inversions.victims.iter().map(|one| (one.need, Turn::Preempted, one.machine));
+        let preempted =
+            inversions.victims.iter().map(|one| (one.need, Turn::Preempted, one.machine));
         let mut drains = Self::default();
         for (need, turn, machine) in reserved.chain(preempted) {
             if engine.world.needs[need].is_fold() {

@@ -22,8 +22,8 @@ use bigfleet_model::{Class, Fingerprint, Profile, Totals};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-pub(crate) use demand::Turn;
 pub(crate) use class::{ClassIndex, ClassRow, UnboundRuns};
+pub(crate) use demand::Turn;
 pub(crate) use machine::{Cold, DrainEnd, DrainRow, Hidden, MachineRow, Machines, Providers};
 pub(crate) use names::{ClusterRow, Names};
 pub(crate) use pool::{PoolKey, PoolRow, RankRow};

@@ -8,9 +8,7 @@ use hashbrown::{HashMap, HashTable};
 use smallvec::SmallVec;
 
 use super::{profile::Precedence, shelf::Shelves};
-use crate::handle::{
-    AccountIx, ClusterIx, Column, KeyIx, MachineIx, PreparedIx, RunIx, StampIx,
-};
+use crate::handle::{AccountIx, ClusterIx, Column, KeyIx, MachineIx, PreparedIx, RunIx, StampIx};
 
 pub(crate) struct ClusterRow {
     pub(crate) id: ClusterId,

@@ -61,6 +61,8 @@ pub(crate) struct RunRow {
     pub(crate) members: Vec<MachineIx>,
     /// How many are claimed.
     pub(crate) claimed: u32,
+    /// How many that nobody claims the last Phase 2 picked.
+    pub(crate) doomed: u32,
     /// Members before this one are claimed.
     pub(crate) next: u32,
     /// First member that is neither claimed nor planned for, in `view`.
@@ -90,6 +92,7 @@ impl RunRow {
             account,
             members: Vec::new(),
             claimed: 0,
+            doomed: 0,
             next: 0,
             cursor: 0,
             planned: 0,

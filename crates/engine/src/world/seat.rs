@@ -143,8 +143,7 @@ impl World {
                 } else {
                     shelf.retain(|known| *known != number);
                 }
-                if !wanted
-                    && let Some(at) = bound.iter().position(|known| *known == number) {
+                if !wanted && let Some(at) = bound.iter().position(|known| *known == number) {
                     bound.swap_remove(at);
                 }
             }
@@ -455,4 +454,3 @@ fn put_in(members: &mut Vec<MachineIx>, into: Moves<'_>, label: impl Fn(&Machine
         from = at;
     }
 }
-

@@ -67,8 +67,7 @@ mod tests {
         for class in [3, 4, 64, 130] {
             wanted[class / 64] |= 1 << (class % 64);
         }
-        let found: Vec<usize> =
-            shelves.among(&wanted).map(|shelf| shelf.runs[0].index()).collect();
+        let found: Vec<usize> = shelves.among(&wanted).map(|shelf| shelf.runs[0].index()).collect();
         assert_eq!(found, [3, 64, 130]);
     }
 }

@@ -107,10 +107,15 @@ impl<A: Amount> Vector<A> {
 
     /// Every dimension of `other` is at most that of `self`.
     pub fn covers<B: Amount>(&self, other: &Vector<B>) -> bool {
-        if let (Store::Inline(mine), Store::Inline(theirs)) = (&self.store, &other.store)
-            && mine.has_same_dimensions(theirs)
-        {
-            return (0..LANES).all(|at| mine.amounts[at] >= theirs.amounts[at]);
+        if let (Store::Inline(mine), Store::Inline(theirs)) = (&self.store, &other.store) {
+            return if mine.has_same_dimensions(theirs) {
+                (0..LANES).all(|at| mine.amounts[at] >= theirs.amounts[at])
+            } else if mine.len() < theirs.len() {
+                // Every dimension of theirs is positive, and one of them is missing.
+                false
+            } else {
+                (0..theirs.len()).all(|at| mine.get(theirs.dimensions[at]) >= theirs.amounts[at])
+            };
         }
         other.iter().all(|(dimension, wanted)| self.get(dimension).into() >= wanted.into())
     }
@@ -168,6 +173,9 @@ impl<A: Amount> Vector<A> {
     /// Per dimension `max(0, self − other)`.
     pub fn sub_sat_assign<B: Amount>(&mut self, other: &Vector<B>) {
         if let (Store::Inline(mine), Store::Inline(theirs)) = (&mut self.store, &other.store) {
+            if theirs.len() == 0 {
+                return;
+            }
             for at in 0..mine.len() {
                 // Both are positive: no difference leaves the range.
                 mine.amounts[at] -= theirs.get(mine.dimensions[at]);

@@ -58,7 +58,8 @@ impl Lanes {
     }
 
     pub(super) fn get(&self, dimension: Dimension) -> i64 {
-        let amount = |at: usize| if self.dimensions[at] == dimension { self.amounts[at] } else { 0 };
+        let amount =
+            |at: usize| if self.dimensions[at] == dimension { self.amounts[at] } else { 0 };
         // At most one lane has it; empty ones are zero.
         amount(0) | amount(1) | amount(2)
     }
@@ -119,8 +120,9 @@ impl<A: Amount> Iterator for Iter<'_, A> {
         let at = self.at;
         self.at += 1;
         match self.store {
-            Store::Inline(lanes) => (at < lanes.len())
-                .then(|| (lanes.dimensions[at], A::from(lanes.amounts[at]))),
+            Store::Inline(lanes) => {
+                (at < lanes.len()).then(|| (lanes.dimensions[at], A::from(lanes.amounts[at])))
+            }
             Store::Apart(entries) => entries.get(at).copied(),
         }
     }
