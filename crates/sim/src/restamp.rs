@@ -15,6 +15,7 @@ pub(crate) fn restamp(provider: &mut Provider, demand: &Demand, output: &CycleOu
         output.verdicts.iter().map(|verdict| demand.stamp(verdict).map(Arc::new)).collect();
     for (id, bound) in provider.serving() {
         let claimant = output.claims.get(&id).and_then(|need| stamps[need.0 as usize].as_ref());
+        provider.want(&id, claimant.is_some());
         let Some(mut slot) = provider.stamp_mut(&id) else { continue };
         let renewed = match (claimant, slot.get()) {
             (Some(claimant), _) => claimant.clone(),
