@@ -288,13 +288,17 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Without the pick the need is covered. Of a spread need that may be: the
-    /// trim is one walk, and what it keeps for the skew's sake a later drop may
-    /// make needless.
+    /// Without the pick the need is covered, and so is its spread: even with every
+    /// domain that could be known when it acquired.
     fn redundant(&self, need: usize, pick: usize) -> bool {
-        let mut rest = self.cycle.claims(need);
+        let cycle = &self.cycle;
+        let mut rest = cycle.claims(need);
         rest.retain(|machine| *machine != pick);
-        self.cycle.needs[need].spread().is_none() && self.cycle.residual_with(need, &rest).is_zero()
+        let even = || {
+            let counts = cycle.spread_counts(need, &rest, &self.ever(need));
+            cycle.needs[need].spread().is_none() || skew(&counts) <= cycle.max_skew(need)
+        };
+        cycle.residual_with(need, &rest).is_zero() && even()
     }
 
     /// Candidates of the need or of whoever took them.

@@ -20,6 +20,9 @@ pub(crate) fn assign(cycle: &mut Cycle<'_>, demand: Vec<Prepared>) {
     }
     prepared.sort_by(|a, b| order::total(&cycle.needs[*a], &cycle.needs[*b]));
     credit_held(cycle, &prepared);
+    for need in prepared.iter().copied() {
+        cycle.balance(need);
+    }
     number(cycle, &prepared);
 }
 
@@ -79,6 +82,7 @@ fn assign_tier(cycle: &mut Cycle<'_>, mut tier: Vec<usize>) -> Vec<usize> {
         }
         cycle.needs[need].picks = picks.picks;
         cycle.needs[need].spread_stopped = picks.spread_stopped;
+        cycle.shed(need);
     }
     everybody
 }

@@ -33,7 +33,7 @@ pub struct Provider {
     queue: Vec<Queued>,
     /// Cycles left in a transitional state.
     left: BTreeMap<MachineId, u32>,
-    /// Purchases that the last decision counted on.
+    /// Machines whose stamp names a need that the last decision knew.
     wanted: BTreeSet<MachineId>,
     /// Purchases that turned Idle and were not bound since.
     fresh: BTreeSet<MachineId>,
@@ -196,8 +196,8 @@ impl Provider {
         })
     }
 
-    /// Notes whether a decision counts on a machine that is still being created. If
-    /// not, it rests once it exists and is there for everybody.
+    /// Notes whether anybody is left for whom a machine is being created. If not, it
+    /// rests once it exists and is there for everybody.
     pub(crate) fn want(&mut self, id: &MachineId, wanted: bool) {
         if wanted {
             self.wanted.insert(id.clone());

@@ -11,6 +11,7 @@ mod acquire;
 mod credit;
 mod domain;
 mod fold;
+mod keep;
 mod share;
 mod spread;
 
@@ -71,6 +72,7 @@ pub(crate) fn assign(world: &mut World, scratch: &mut Scratch) -> Assigned {
         phase.serve_tier(&units);
     }
     phase.credit_held();
+    phase.balance();
     phase.settle();
     Assigned { decided: phase.decided }
 }
