@@ -168,7 +168,7 @@ impl Cycle<'_> {
         }
     }
 
-    /// After the last tier: a covered need with a hard spread claims what of its own
+    /// At the end of its tier: a covered need with a hard spread claims what of its own
     /// bound machines nobody claimed and keeps it in balance (§6.1).
     pub(crate) fn balance(&mut self, need: usize) {
         if self.needs[need].spread().is_none() || !self.residual(need).is_zero() {

@@ -20,9 +20,6 @@ pub(crate) fn assign(cycle: &mut Cycle<'_>, demand: Vec<Prepared>) {
     }
     prepared.sort_by(|a, b| order::total(&cycle.needs[*a], &cycle.needs[*b]));
     credit_held(cycle, &prepared);
-    for need in prepared.iter().copied() {
-        cycle.balance(need);
-    }
     number(cycle, &prepared);
 }
 
@@ -83,6 +80,9 @@ fn assign_tier(cycle: &mut Cycle<'_>, mut tier: Vec<usize>) -> Vec<usize> {
         cycle.needs[need].picks = picks.picks;
         cycle.needs[need].spread_stopped = picks.spread_stopped;
         cycle.shed(need);
+    }
+    for need in spread {
+        cycle.balance(need);
     }
     everybody
 }

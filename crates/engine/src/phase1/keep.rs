@@ -73,23 +73,16 @@ impl Phase1<'_> {
         world.needs[need].covered = covered;
     }
 
-    /// After the last tier a covered need with a hard spread claims what of its own
-    /// bound machines nobody claimed and keeps it in balance: what was acquired for
-    /// the sake of balance alone would else be reclaimed once all the others are
+    /// At the end of its tier a covered need with a hard spread claims what of its
+    /// own bound machines nobody claimed and keeps it in balance: what was acquired
+    /// for the sake of balance alone would else be reclaimed once all the others are
     /// there.
-    pub(super) fn balance(&mut self) {
-        for at in 0..self.decided.len() {
-            let need = self.decided[at];
-            let row = &self.world.needs[need];
-            if row.constraint == Constraint::Spread && row.is_covered() && !row.credits.is_empty() {
-                self.balance_one(need);
-            }
-        }
-    }
-
-    fn balance_one(&mut self, need: PreparedIx) {
+    pub(super) fn balance(&mut self, need: PreparedIx) {
         let world = &*self.world;
         let row = &world.needs[need];
+        if row.constraint != Constraint::Spread || !row.is_covered() || row.credits.is_empty() {
+            return;
+        }
         let mut spread = Spread::among(world, need, row.claims());
         let mut together = spread.clone();
         let mut left = Vec::new();

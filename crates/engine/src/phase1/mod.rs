@@ -72,7 +72,6 @@ pub(crate) fn assign(world: &mut World, scratch: &mut Scratch) -> Assigned {
         phase.serve_tier(&units);
     }
     phase.credit_held();
-    phase.balance();
     phase.settle();
     Assigned { decided: phase.decided }
 }
@@ -160,6 +159,9 @@ impl Phase1<'_> {
             } else {
                 self.world.needs[need].picks.clear();
             }
+        }
+        for &need in &needs {
+            self.balance(need);
         }
         let held = |need: &PreparedIx| {
             let row = &self.world.needs[*need];
