@@ -149,6 +149,9 @@ impl Provider {
     /// Takes over what was decided.
     pub(crate) fn enqueue(&mut self, actions: Vec<Action>) {
         for action in actions {
+            if matches!(action.kind, ActionKind::Provision(_)) {
+                self.wanted.insert(action.machine.clone());
+            }
             let left = self.latency.queue.draw(&mut self.random);
             self.queue.push(Queued { action, left });
         }
@@ -309,8 +312,7 @@ impl Provider {
                 machine.host =
                     Some(HostRef { provider: "sim".to_owned(), reference: id.to_string() });
                 let wanted = self.wanted.remove(id);
-                let second_half =
-                    machine.stamp.clone().filter(|_| wanted).and_then(second_half);
+                let second_half = machine.stamp.clone().filter(|_| wanted).and_then(second_half);
                 match (self.latency.after_create, second_half) {
                     (AfterCreate::Configure, Some(acquisition)) => {
                         machine.cluster = Some(acquisition.cluster);

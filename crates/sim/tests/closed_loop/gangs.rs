@@ -8,10 +8,10 @@ use bigfleet_sim::{AfterCreate, Latency, Simulation};
 
 use crate::support::{Shape, fixed, latency, machines, need, start, untouched};
 
-type Domain = BTreeMap<String, String>;
+pub(crate) type Domain = BTreeMap<String, String>;
 
 /// Satisfied gangs with their domain and machines.
-fn served(output: &CycleOutput) -> BTreeMap<NeedKey, (Domain, Vec<MachineId>)> {
+pub(crate) fn served(output: &CycleOutput) -> BTreeMap<NeedKey, (Domain, Vec<MachineId>)> {
     let mut machines: BTreeMap<usize, Vec<MachineId>> = BTreeMap::new();
     for (machine, need) in &output.claims {
         machines.entry(need.0 as usize).or_default().push(machine.clone());
