@@ -9,6 +9,7 @@ mod gangs;
 mod idempotence;
 mod kernel;
 mod long;
+mod pods;
 mod preemption;
 mod rails;
 mod safety;
