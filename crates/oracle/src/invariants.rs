@@ -407,7 +407,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// 37. The walk of a hard spread is one pass: what it found closed may be open
+    /// Invariant 37. The walk of a hard spread is one pass: what it found closed may be open
     /// in the end, so spreads are left out.
     fn reclaims(&self, found: &mut Found) {
         let reclaim = |action: &&Action| matches!(action.kind, ActionKind::Reclaim { .. });
