@@ -155,8 +155,7 @@ impl Engine {
         observe(Phase::Phase1);
         let short = self.short_of(&assigned.decided);
         let mut standing = Standing::after(&self.world, &short);
-        let inversions =
-            phase2::invert(&mut self.world, &short, &mut standing, &self.options, now);
+        let inversions = phase2::invert(&mut self.world, &short, &mut standing, &self.options, now);
         observe(Phase::Phase2);
         let decided = &mut self.decided;
         decided.now = now;
@@ -223,7 +222,10 @@ impl Engine {
         let mut short: Vec<PreparedIx> =
             decided.iter().copied().filter(|need| !world.needs[*need].is_covered()).collect();
         short.sort_unstable_by(|a, b| {
-            world.precedence(*b).cmp(&world.precedence(*a)).then_with(|| world.serving_order(*a, *b))
+            world
+                .precedence(*b)
+                .cmp(&world.precedence(*a))
+                .then_with(|| world.serving_order(*a, *b))
         });
         short
     }
@@ -250,7 +252,9 @@ impl Engine {
                 }
             }
             let unit = match self.world.needs[need].gangs {
-                Some(gangs) => Some(Unit::Gangs(gangs)).filter(|_| !self.world.gangs[gangs].settled),
+                Some(gangs) => {
+                    Some(Unit::Gangs(gangs)).filter(|_| !self.world.gangs[gangs].settled)
+                }
                 None => Some(Unit::Need(need)).filter(|_| !self.world.needs[need].settled),
             };
             decided.restless.extend(unit);

@@ -29,9 +29,9 @@ pub(crate) fn reclaim(
     for cluster in clusters {
         runs.clear();
         let open = &world.names.clusters[cluster].open;
-        runs.extend(open.iter().filter(|run| {
-            !standing.is_awaited(world, cluster, world.runs[**run].class)
-        }));
+        runs.extend(
+            open.iter().filter(|run| !standing.is_awaited(world, cluster, world.runs[**run].class)),
+        );
         let start = reclaimed.len();
         for run in &runs {
             let unwanted = excess_of(world, *run).rev();

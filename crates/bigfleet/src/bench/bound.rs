@@ -80,7 +80,11 @@ pub(super) fn phase2_inversions(run: &Run) -> Measured {
     }
     driver.assert_counts(100_000, 100);
     driver.cycle(Pass::Full);
-    assert_eq!(driver.counts(), ActionCounts { preempt: 500, ..ActionCounts::default() }, "victims");
+    assert_eq!(
+        driver.counts(),
+        ActionCounts { preempt: 500, ..ActionCounts::default() },
+        "victims"
+    );
     Ok(cold(run, &mut driver))
 }
 
@@ -162,6 +166,10 @@ pub(super) fn preempt_storm(run: &Run) -> Measured {
     }
     driver.assert_counts(500_000, 10_000);
     driver.cycle(Pass::Full);
-    assert_eq!(driver.counts(), ActionCounts { preempt: 25_000, ..ActionCounts::default() }, "victims");
+    assert_eq!(
+        driver.counts(),
+        ActionCounts { preempt: 25_000, ..ActionCounts::default() },
+        "victims"
+    );
     Ok(cold(run, &mut driver))
 }

@@ -109,8 +109,7 @@ impl Phase1<'_> {
         }
         let mut residual = row.residual();
         let pool = row.pool;
-        let spread = (row.constraint == Constraint::Spread)
-            .then(|| Spread::over(self.world, need));
+        let spread = (row.constraint == Constraint::Spread).then(|| Spread::over(self.world, need));
         let topology =
             self.world.pools[pool].key.topology.map(|topology| self.world.topologies.row(topology));
         self.world.pools[pool].rank(&self.world.classes, topology);
@@ -150,9 +149,8 @@ impl Phase1<'_> {
         let penalty = self.world.profiles[row.profile].penalty;
         let rank = |at: u32| {
             let class = &self.world.classes[ranks[at as usize].sample];
-            let asked = |dimension| {
-                row.aggregate.get(dimension) > 0 || pool.key.unit.get(dimension) > 0
-            };
+            let asked =
+                |dimension| row.aggregate.get(dimension) > 0 || pool.key.unit.get(dimension) > 0;
             Ranked {
                 rank: at,
                 kind: ranks[at as usize].kind,
@@ -256,7 +254,9 @@ impl Phase1<'_> {
                 label != u64::MAX
             }
         });
-        let next = if has_sibling { Some(one.cost_per_share) } else {
+        let next = if has_sibling {
+            Some(one.cost_per_share)
+        } else {
             second.map(|second| ranked[second].cost_per_share)
         };
         let runner_up = next.map(|cost| cost * one.share).filter(|cost| cost.is_finite());
@@ -358,7 +358,8 @@ impl Phase1<'_> {
             self.recount(class, kind, false);
             for rank in ranks.iter_mut().filter(|rank| rank.kind == kind && rank.view == view) {
                 if let Some(at) = rank.runs.iter().position(|run| *run == pick.run) {
-                    rank.heads[at] = rank.heads[at].min(self.world.machines.rows[pick.machine].label);
+                    rank.heads[at] =
+                        rank.heads[at].min(self.world.machines.rows[pick.machine].label);
                 }
             }
         }
@@ -386,8 +387,7 @@ impl Phase1<'_> {
             self.world.claim(pick.machine, need);
             let class = self.world.runs[pick.run].class;
             let pool = &self.world.pools[self.world.needs[need].pool];
-            let contribution =
-                pool.contribution(&self.world.classes[class].capacity).into_owned();
+            let contribution = pool.contribution(&self.world.classes[class].capacity).into_owned();
             self.world.needs[need].covered.add_assign(&contribution);
         }
         self.world.needs[need].picks = picks;

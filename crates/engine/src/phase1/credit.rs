@@ -116,10 +116,9 @@ impl Phase1<'_> {
     /// in a lower tier, or later in the first round of the same.
     fn comes_after(&self, settled: PreparedIx, need: PreparedIx, reach: Reach) -> bool {
         let world = &*self.world;
-        let turn = |need: PreparedIx| (Reverse(world.precedence(need)), world.needs[need].constraint);
-        let order = turn(settled)
-            .cmp(&turn(need))
-            .then_with(|| world.serving_order(settled, need));
+        let turn =
+            |need: PreparedIx| (Reverse(world.precedence(need)), world.needs[need].constraint);
+        let order = turn(settled).cmp(&turn(need)).then_with(|| world.serving_order(settled, need));
         let lower = world.precedence(settled) < world.precedence(need);
         !self.all_served && order.is_gt() && (lower || reach == Reach::Free)
     }
@@ -215,14 +214,17 @@ impl Phase1<'_> {
         &mut self,
         need: PreparedIx,
         residual: &mut Totals,
-        heads: &mut Vec<Head>,
+        heads: &mut [Head],
         mut spread: Option<&mut Spread>,
     ) {
         heads.sort_unstable_by(|a, b| a.level(b).then_with(|| a.label.cmp(&b.label)));
         let mut start = 0;
         while start < heads.len() && !residual.is_zero() {
             let end = start
-                + heads[start..].iter().take_while(|head| head.level(&heads[start]).is_eq()).count();
+                + heads[start..]
+                    .iter()
+                    .take_while(|head| head.level(&heads[start]).is_eq())
+                    .count();
             self.walk_level(need, residual, &mut heads[start..end], spread.as_deref_mut());
             start = end;
         }
@@ -248,8 +250,7 @@ impl Phase1<'_> {
             let head = heads[first];
             let class = self.world.runs[head.run].class;
             let pool = &self.world.pools[self.world.needs[need].pool];
-            let contribution =
-                pool.contribution(&self.world.classes[class].capacity).into_owned();
+            let contribution = pool.contribution(&self.world.classes[class].capacity).into_owned();
             // The label up to which this run alone goes on.
             let mut bound = u64::MAX;
             for (at, other) in heads.iter().enumerate() {
@@ -267,9 +268,9 @@ impl Phase1<'_> {
                     head.label = u64::MAX;
                     break;
                 }
-                let admitted = spread
-                    .as_ref()
-                    .is_none_or(|spread| spread.admits(self.world.domain(&self.world.needs[need], class)));
+                let admitted = spread.as_ref().is_none_or(|spread| {
+                    spread.admits(self.world.domain(&self.world.needs[need], class))
+                });
                 if admitted {
                     let machine = self.world.runs[head.run].members[head.at as usize];
                     if let Some(lower) = head.taken_from.take() {

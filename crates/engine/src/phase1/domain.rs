@@ -182,7 +182,8 @@ impl Phase1<'_> {
     /// with the present view; plans keep it so.
     fn count_domains(&mut self, pool: PoolIx) {
         let world = &mut *self.world;
-        let topology = world.pools[pool].key.topology.map(|topology| world.topologies.row(topology));
+        let topology =
+            world.pools[pool].key.topology.map(|topology| world.topologies.row(topology));
         world.pools[pool].rank(&world.classes, topology);
         if world.pools[pool].counted_in == world.view {
             return;
@@ -237,10 +238,10 @@ impl Phase1<'_> {
             };
             let domain = &mut row.domains[place as usize];
             let capacity = &world.classes[class].capacity;
-            for totals in [Some(&mut domain.total), Some(&mut domain.idle)
-                .filter(|_| kind == RunKind::Idle)]
-            .into_iter()
-            .flatten()
+            for totals in
+                [Some(&mut domain.total), Some(&mut domain.idle).filter(|_| kind == RunKind::Idle)]
+                    .into_iter()
+                    .flatten()
             {
                 if taken {
                     totals.sub_sat_assign(capacity);

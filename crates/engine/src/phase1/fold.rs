@@ -83,9 +83,8 @@ impl Phase1<'_> {
             members.retain(|(_, gang)| !is_held(*gang));
         }
         if members.len() > 1 {
-            members.sort_unstable_by(|a, b| {
-                a.0.cmp(&b.0).then_with(|| world.serving_order(a.1, b.1))
-            });
+            members
+                .sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| world.serving_order(a.1, b.1)));
         }
         let earliest = self.earliest(members.iter().map(|(_, gang)| *gang));
         (!members.is_empty()).then_some(Candidates { fold, members, held, earliest })

@@ -197,7 +197,10 @@ impl Phase1<'_> {
         self.all_served = true;
         let world = &*self.world;
         held.sort_unstable_by(|a, b| {
-            world.precedence(*b).cmp(&world.precedence(*a)).then_with(|| world.serving_order(*a, *b))
+            world
+                .precedence(*b)
+                .cmp(&world.precedence(*a))
+                .then_with(|| world.serving_order(*a, *b))
         });
         for need in held {
             if self.world.needs[need].is_homeless() {

@@ -22,8 +22,8 @@ use crate::{
     world::{Constraint, DrainEnd, World},
 };
 
-pub(crate) use standing::{Standing, excess_of, release_order};
 use standing::Worth;
+pub(crate) use standing::{Standing, excess_of, release_order};
 use target::Target;
 use victims::{Segment, Victims};
 
@@ -169,8 +169,7 @@ impl Phase2<'_> {
             let known = row.stamp.is_some() || ready;
             row.members.iter().filter(|machine| free(machine)).any(|machine| {
                 let machine = &world.machines.rows[*machine];
-                let lower =
-                    || Worth::of(world, *run, machine.claimant).priority < Some(priority);
+                let lower = || Worth::of(world, *run, machine.claimant).priority < Some(priority);
                 machine.state == MachineState::Configured
                     && ((machine.claimant.is_none() && ready) || (known && lower()))
             })
@@ -352,9 +351,7 @@ impl Phase2<'_> {
     fn is_awaited(&mut self, machine: MachineIx) -> bool {
         let row = &self.world.machines.rows[machine];
         let class = row.class;
-        row.cluster.is_some_and(|cluster| {
-            self.standing.is_awaited(self.world, cluster, class)
-        })
+        row.cluster.is_some_and(|cluster| self.standing.is_awaited(self.world, cluster, class))
     }
 
     /// Steps 2 and 3: excess of lower priority, then victims.

@@ -54,12 +54,7 @@ impl Standing {
 
     /// Whether unclaimed machines of a cluster and class serve until what replaces
     /// them is Configured (§8, make before break).
-    pub(crate) fn is_awaited(
-        &mut self,
-        world: &World,
-        cluster: ClusterIx,
-        class: ClassIx,
-    ) -> bool {
+    pub(crate) fn is_awaited(&mut self, world: &World, cluster: ClusterIx, class: ClassIx) -> bool {
         if let Some(known) = self.awaited.get(&(cluster, class)) {
             return *known;
         }

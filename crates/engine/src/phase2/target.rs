@@ -37,9 +37,10 @@ impl Target {
         }
         let capacity = &world.classes[class].capacity;
         lowers(&self.residual, world.pools[row.pool].contribution(capacity).as_ref())
-            && self.spread.as_ref().is_none_or(|(spread, min)| {
-                spread.admits_above(world.domain(row, class), *min)
-            })
+            && self
+                .spread
+                .as_ref()
+                .is_none_or(|(spread, min)| spread.admits_above(world.domain(row, class), *min))
     }
 
     pub(super) fn take(&mut self, world: &World, machine: MachineIx) {

@@ -70,8 +70,7 @@ impl Victims {
                         continue;
                     }
                     let gap = bigfleet_model::grace::priority_gap(priority, worth.priority);
-                    let score =
-                        victim_score(options, gap, worth.interruption, worth.reclamation);
+                    let score = victim_score(options, gap, worth.interruption, worth.reclamation);
                     let segment = Segment { score, run, claimant, at: 0, label: 0, alone: false };
                     heap.extend(segment.forward(world));
                 }

@@ -1,10 +1,6 @@
 //! Machines that differ in nothing but id, binding, stamp and state.
 
-use std::{
-    collections::BTreeMap,
-    hash::BuildHasher,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, hash::BuildHasher, sync::Arc};
 
 use bigfleet_model::{CapacityType, Class, Dimension, Resources, Totals};
 use foldhash::fast::FixedState;
@@ -109,9 +105,8 @@ impl ClassIndex {
 
     /// Makes a row findable that [`Self::find`] did not find.
     pub(crate) fn insert(&mut self, number: ClassIx, rows: &Column<ClassIx, ClassRow>) {
-        let hash = |number: &ClassIx| {
-            FixedState::default().hash_one(by_value(&rows[*number].class))
-        };
+        let hash =
+            |number: &ClassIx| FixedState::default().hash_one(by_value(&rows[*number].class));
         self.by_value.insert_unique(hash(&number), number, hash);
         self.by_address.insert(Arc::as_ptr(&rows[number].class) as usize, number);
     }

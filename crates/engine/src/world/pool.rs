@@ -157,7 +157,8 @@ impl PoolRow {
                 },
                 None => None,
             };
-            for (kind, run) in RunKind::ACQUIRABLE.into_iter().zip(classes[class].unbound.acquirable)
+            for (kind, run) in
+                RunKind::ACQUIRABLE.into_iter().zip(classes[class].unbound.acquirable)
             {
                 self.add_to_rank(classes, kind, class, domain, run);
             }

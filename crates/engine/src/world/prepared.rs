@@ -4,7 +4,9 @@ use bigfleet_model::{Group, Totals};
 
 use super::profile::Constraint;
 use crate::{
-    handle::{AccountIx, ClusterIx, DomainIx, GroupIx, MachineIx, PoolIx, PreparedIx, ProfileIx, RunIx},
+    handle::{
+        AccountIx, ClusterIx, DomainIx, GroupIx, MachineIx, PoolIx, PreparedIx, ProfileIx, RunIx,
+    },
     input::NoAcquire,
 };
 

@@ -25,8 +25,8 @@ impl Precedence {
         // Flipping the sign bit makes unsigned order the order of priorities.
         let priority = u64::from(profile.priority() as u32 ^ (1 << 31));
         let bucket = |ordinal: i32| u64::from(ordinal as u8);
-        let buckets = bucket(profile.interruption().to_wire()) << 8
-            | bucket(profile.reclamation().to_wire());
+        let buckets =
+            bucket(profile.interruption().to_wire()) << 8 | bucket(profile.reclamation().to_wire());
         Self(priority << 16 | buckets)
     }
 }

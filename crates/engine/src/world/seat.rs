@@ -329,4 +329,3 @@ fn put_in(members: &mut Vec<MachineIx>, into: Moves<'_>, label: impl Fn(&Machine
         from = at;
     }
 }
-

@@ -148,11 +148,12 @@ impl World {
             None => {
                 // Left over from an earlier drain, it says nothing.
                 let known = self.machines.drains.get(&number).cloned();
-                drain = known.filter(|_| seen.state == MachineState::Draining).map(|known| DrainRow {
-                    end: known.deadline.map_or(DrainEnd::Unknown, DrainEnd::At),
-                    preemptor_priority: known.preemptor_priority,
-                    preemptor: known.preemptor.map(|key| self.account_of(&key)),
-                });
+                drain =
+                    known.filter(|_| seen.state == MachineState::Draining).map(|known| DrainRow {
+                        end: known.deadline.map_or(DrainEnd::Unknown, DrainEnd::At),
+                        preemptor_priority: known.preemptor_priority,
+                        preemptor: known.preemptor.map(|key| self.account_of(&key)),
+                    });
             }
             Some(ActionKind::Bootstrap(acquisition)) => {
                 seen = Hidden {
