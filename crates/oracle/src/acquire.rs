@@ -199,14 +199,20 @@ impl Cycle<'_> {
                 .then_with(|| self.price(*b).total_cmp(&self.price(*a)))
                 .then_with(|| self.machine(*b).id.cmp(&self.machine(*a).id))
         });
-        for machine in order {
-            let mut without = picks.clone();
-            without.retain(|pick| pick.machine != machine);
-            let machines = with(&without);
-            let fits_spread =
-                self.needs[need].spread().is_none() || skew_with(&machines) <= allowed;
-            if self.residual_with(need, &machines).is_zero() && fits_spread {
-                *picks = without;
+        loop {
+            let before = picks.len();
+            for machine in order.iter().copied() {
+                let mut without = picks.clone();
+                without.retain(|pick| pick.machine != machine);
+                let machines = with(&without);
+                let fits_spread =
+                    self.needs[need].spread().is_none() || skew_with(&machines) <= allowed;
+                if self.residual_with(need, &machines).is_zero() && fits_spread {
+                    *picks = without;
+                }
+            }
+            if picks.len() == before {
+                return;
             }
         }
     }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use bigfleet_model::{MachineState, order::keep_order};
 
-use crate::cycle::Cycle;
+use crate::{cycle::Cycle, spread::skew};
 
 /// Which machines beside its own a need may count on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,5 +126,73 @@ impl Cycle<'_> {
                 residual.sub_sat_assign(&self.contribution(need, machine));
             }
         }
+    }
+
+    /// After acquiring: walks all claims as the next cycle will, and gives back bound
+    /// ones that this walk does not keep and that the bound ones it keeps do not
+    /// miss (§6.1).
+    pub(crate) fn shed(&mut self, need: usize) {
+        if !self.residual(need).is_zero() {
+            return;
+        }
+        let mut claims = self.claims(need);
+        let late = |machine: usize| {
+            let state = self.machine(machine).state;
+            matches!(state, MachineState::Creating | MachineState::Speculative)
+        };
+        claims.sort_by(|a, b| {
+            late(*a)
+                .cmp(&late(*b))
+                .then_with(|| self.price(*a).total_cmp(&self.price(*b)))
+                .then_with(|| self.machine(*a).id.cmp(&self.machine(*b).id))
+        });
+        let (mut kept, mut passed) = (Vec::new(), Vec::new());
+        for machine in claims {
+            let residual = self.residual_with(need, &kept);
+            let keeps = self.lowers(need, machine, &residual);
+            if keeps { kept.push(machine) } else { passed.push(machine) }
+        }
+        let bound = |machine: &usize| {
+            let state = self.machine(*machine).state;
+            matches!(state, MachineState::Configured | MachineState::Configuring)
+        };
+        let serving: Vec<usize> = kept.iter().copied().filter(bound).collect();
+        let missing = self.residual_with(need, &serving);
+        passed.retain(|machine| {
+            bound(machine)
+                && !self.lowers(need, *machine, &missing)
+                && !self.balances(need, *machine, &kept)
+        });
+        for machine in passed {
+            self.claimed_by[machine] = None;
+        }
+    }
+
+    /// At the end of its tier: a covered need with a hard spread claims what of its own
+    /// bound machines nobody claimed and keeps it in balance (§6.1).
+    pub(crate) fn balance(&mut self, need: usize) {
+        if self.needs[need].spread().is_none() || !self.residual(need).is_zero() {
+            return;
+        }
+        let mut own = self.own(need);
+        own.retain(|machine| self.machine(*machine).state != MachineState::Creating);
+        let together = [self.claims(need), own.clone()].concat();
+        if skew(&self.spread_counts(need, &together, &[])) > self.max_skew(need) {
+            return;
+        }
+        for machine in own {
+            if self.balances(need, machine, &self.claims(need)) {
+                self.claimed_by[machine] = Some(need);
+            }
+        }
+    }
+
+    /// The machine's domain has more than `max_skew` fewer of these machines than
+    /// the fullest.
+    fn balances(&self, need: usize, machine: usize, among: &[usize]) -> bool {
+        let Some(value) = self.spread_value(need, machine) else { return false };
+        let counts = self.spread_counts(need, among, &[]);
+        let fullest = counts.values().copied().max().unwrap_or(0);
+        counts.get(value).copied().unwrap_or(0) + self.max_skew(need) < fullest
     }
 }

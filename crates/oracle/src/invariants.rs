@@ -7,7 +7,7 @@ use std::{
 };
 
 use bigfleet_engine::{
-    Action, ActionKind, CycleInput, CycleOutput, Verdict, input::merge, output::NeedIdx,
+    Action, ActionKind, CycleInput, CycleOutput, NeedKey, Verdict, input::merge, output::NeedIdx,
 };
 use bigfleet_model::{CapacityType, MachineId, MachineState, Totals};
 
@@ -33,6 +33,8 @@ pub fn check(input: &CycleInput, output: &CycleOutput) -> Vec<String> {
     world.sizing(&mut found);
     world.priority(&mut found);
     world.topology(&mut found);
+    world.folds(&mut found);
+    world.reclaims(&mut found);
     world.quiet(&mut found);
     found
 }
@@ -288,13 +290,17 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Without the pick the need is covered. Of a spread need that may be: the
-    /// trim is one walk, and what it keeps for the skew's sake a later drop may
-    /// make needless.
+    /// Without the pick the need is covered, and so is its spread: even with every
+    /// domain that could be known when it acquired.
     fn redundant(&self, need: usize, pick: usize) -> bool {
-        let mut rest = self.cycle.claims(need);
+        let cycle = &self.cycle;
+        let mut rest = cycle.claims(need);
         rest.retain(|machine| *machine != pick);
-        self.cycle.needs[need].spread().is_none() && self.cycle.residual_with(need, &rest).is_zero()
+        let even = || {
+            let counts = cycle.spread_counts(need, &rest, &self.ever(need));
+            cycle.needs[need].spread().is_none() || skew(&counts) <= cycle.max_skew(need)
+        };
+        cycle.residual_with(need, &rest).is_zero() && even()
     }
 
     /// Candidates of the need or of whoever took them.
@@ -374,6 +380,52 @@ impl<'a> World<'a> {
         let after = skew(&cycle.spread_counts(need, &cycle.claims(need), &left));
         if after > before.max(cycle.max_skew(need)) {
             found.push(format!("29: need {need} has skew {after} after {before}"));
+        }
+    }
+
+    /// 31.
+    fn folds(&self, found: &mut Found) {
+        for (number, need, verdict) in self.needs().filter(|(_, need, _)| need.is_fold()) {
+            let unit = &need.min_unit;
+            let places = |machine: &usize| -> i128 {
+                let capacity = self.cycle.machine(*machine).class.capacity();
+                let fit = unit.iter().map(|(dim, amount)| i128::from(capacity.get(dim)) / amount);
+                fit.min().unwrap_or(0)
+            };
+            let places: i128 = self.cycle.claims(number).iter().map(places).sum();
+            if verdict.satisfied != (places >= i128::from(verdict.folded)) {
+                found.push(format!("31: fold {number} has {places} places"));
+            }
+            let demand = merge(self.cycle.input.demand.clone());
+            let spans = |key: &NeedKey| {
+                let gang = demand.iter().find(|gang| NeedKey::of(gang) == *key);
+                gang.is_some_and(|gang| !gang.min_unit.covers(&gang.aggregate))
+            };
+            if !verdict.satisfied && need.members.iter().all(spans) {
+                found.push(format!("31: fold {number} of spanning gangs is short"));
+            }
+        }
+    }
+
+    /// Invariant 37. The walk of a hard spread is one pass: what it found closed may be open
+    /// in the end, so spreads are left out.
+    fn reclaims(&self, found: &mut Found) {
+        let reclaim = |action: &&Action| matches!(action.kind, ActionKind::Reclaim { .. });
+        for action in self.output.actions.iter().filter(reclaim) {
+            let machine = self.places[&action.machine];
+            let record = self.cycle.machine(machine);
+            for (number, need, verdict) in self.needs() {
+                if record.cluster.as_ref() == Some(&need.cluster)
+                    && !verdict.satisfied
+                    && !need.parked
+                    && need.spread().is_none()
+                    && need.usable(record)
+                    && need.within(need.domain.as_ref(), record)
+                    && self.cycle.lowers(number, machine, &verdict.deficit)
+                {
+                    found.push(format!("37: {} would help need {number}", record.id));
+                }
+            }
         }
     }
 

@@ -79,6 +79,10 @@ fn assign_tier(cycle: &mut Cycle<'_>, mut tier: Vec<usize>) -> Vec<usize> {
         }
         cycle.needs[need].picks = picks.picks;
         cycle.needs[need].spread_stopped = picks.spread_stopped;
+        cycle.shed(need);
+    }
+    for need in spread {
+        cycle.balance(need);
     }
     everybody
 }

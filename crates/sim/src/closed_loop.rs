@@ -3,13 +3,14 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use bigfleet_engine::{
-    CycleInput, CycleOutput, GangKey, HeldBack, NeedKey, NoAcquire, Phase2Options, ReleasePolicy,
-    Time, decide,
+    Action, CycleInput, CycleOutput, GangKey, HeldBack, NeedKey, NoAcquire, Phase2Options,
+    ReleasePolicy, Time, decide,
 };
 use bigfleet_model::{ClusterId, MachineId, Need};
 
 use crate::{
-    counters::Counters, demand::Demand, latency::Latency, provider::Provider, restamp::restamp,
+    counters::Counters, demand::Demand, latency::Latency, mirror::Mirror, provider::Provider,
+    rails::capped, restamp::restamp,
 };
 
 /// One decided cycle: its picture and its decision.
@@ -19,10 +20,11 @@ pub struct Cycle {
     pub input: CycleInput,
     /// What was decided.
     pub output: CycleOutput,
+    /// What of it is carried out.
+    pub executed: Vec<Action>,
 }
 
 /// A shard's memory, its provider and its clock.
-#[derive(Clone, Debug)]
 pub struct Simulation {
     /// All machines.
     pub provider: Provider,
@@ -38,6 +40,11 @@ pub struct Simulation {
     pub release: ReleasePolicy,
     /// Time between two cycles.
     pub step: Duration,
+    /// Reclaims per cluster and cycle, as a share of its Configured machines
+    /// (§12); none switches the rail off.
+    pub reclaim_cap: Option<f64>,
+    /// The engine that remembers; without it every cycle is decided from nothing.
+    mirror: Option<Mirror>,
     gang_ages: BTreeMap<GangKey, u32>,
     now: Time,
     cycle: u64,
@@ -55,11 +62,20 @@ impl Simulation {
             phase2: start.phase2,
             release: start.release,
             step: Duration::from_secs(1),
+            reclaim_cap: None,
+            mirror: Some(Mirror::default()),
             gang_ages: start.gang_ages,
             now: start.now,
             cycle: 0,
             counters: Counters::default(),
         }
+    }
+
+    /// Decides every cycle from nothing.
+    #[must_use]
+    pub fn forgetful(mut self) -> Self {
+        self.mirror = None;
+        self
     }
 
     /// The picture of the next cycle.
@@ -81,14 +97,21 @@ impl Simulation {
     /// Decides, re-stamps and queues; no time passes and nothing becomes visible.
     pub fn decide(&mut self) -> Cycle {
         let input = self.input();
-        let output = decide(&input);
+        let output = match &mut self.mirror {
+            Some(mirror) => mirror.decide(&input),
+            None => decide(&input),
+        };
         self.cycle += 1;
         self.gang_ages.clone_from(&output.gang_ages);
-        self.counters.record(self.cycle, self.now, &output.actions);
-        self.counters.completions += self.provider.completions(&output.actions);
-        self.provider.enqueue(output.actions.clone());
+        let executed = capped(self.reclaim_cap, &input, &output.actions);
+        self.counters.record(self.cycle, self.now, &executed);
+        self.counters.completions += self.provider.completions(&executed);
         restamp(&mut self.provider, &self.demand, &output);
-        Cycle { input, output }
+        if let Some(mirror) = &mut self.mirror {
+            mirror.restamp(&self.provider);
+        }
+        self.provider.enqueue(executed.clone());
+        Cycle { input, output, executed }
     }
 
     /// One cycle: decides, then time passes and the provider moves on.
@@ -136,6 +159,7 @@ impl Simulation {
         self.provider.restart(self.now);
         self.demand = Demand::default();
         self.gang_ages.clear();
+        self.mirror = self.mirror.take().map(|_| Mirror::default());
     }
 
     /// The clock.

@@ -37,8 +37,8 @@ pub enum AfterCreate {
     /// The worker saw it finish and goes on to configure it for the cluster it was
     /// bought for: Provision means "create, then configure" (engine chapter §3).
     Configure,
-    /// The provider answered early and finished later: the machine turns Idle
-    /// without a stamp, and a later cycle claims it.
+    /// The provider answered early and finished later: the machine is seen Idle
+    /// while its second half, a Bootstrap for the same need, is pending.
     Rest,
 }
 

@@ -6,7 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use bigfleet_engine::{Action, ActionKind, Drain, Time, Tracked};
+use bigfleet_engine::{
+    Action, ActionKind, Drain, Time, Tracked, action::Acquisition, output::NeedIdx,
+};
 use bigfleet_model::{ClusterId, HostRef, MachineId, MachineState, Stamp};
 
 use crate::{
@@ -31,8 +33,8 @@ pub struct Provider {
     queue: Vec<Queued>,
     /// Cycles left in a transitional state.
     left: BTreeMap<MachineId, u32>,
-    /// Purchases that a worker of this process follows.
-    followed: BTreeSet<MachineId>,
+    /// Machines whose stamp names a need that the last decision knew.
+    wanted: BTreeSet<MachineId>,
     /// Purchases that turned Idle and were not bound since.
     fresh: BTreeSet<MachineId>,
     /// The stamp last sent in Configure; all that survives a restart.
@@ -48,7 +50,7 @@ impl Provider {
             machines: BTreeMap::new(),
             queue: Vec::new(),
             left: BTreeMap::new(),
-            followed: BTreeSet::new(),
+            wanted: BTreeSet::new(),
             fresh: BTreeSet::new(),
             echo: BTreeMap::new(),
         };
@@ -124,7 +126,7 @@ impl Provider {
     fn forget(&mut self, id: &MachineId) {
         self.queue.retain(|queued| queued.action.machine != *id);
         self.left.remove(id);
-        self.followed.remove(id);
+        self.wanted.remove(id);
         self.fresh.remove(id);
         self.echo.remove(id);
     }
@@ -133,7 +135,7 @@ impl Provider {
     /// the provider's own transitions go on.
     pub(crate) fn restart(&mut self, now: Time) {
         self.queue.clear();
-        self.followed.clear();
+        self.wanted.clear();
         for tracked in self.machines.values_mut() {
             let machine = &mut tracked.machine;
             tracked.drain = None;
@@ -147,6 +149,9 @@ impl Provider {
     /// Takes over what was decided.
     pub(crate) fn enqueue(&mut self, actions: Vec<Action>) {
         for action in actions {
+            if matches!(action.kind, ActionKind::Provision(_)) {
+                self.wanted.insert(action.machine.clone());
+            }
             let left = self.latency.queue.draw(&mut self.random);
             self.queue.push(Queued { action, left });
         }
@@ -194,6 +199,16 @@ impl Provider {
         })
     }
 
+    /// Notes whether anybody is left for whom a machine is being created. If not, it
+    /// rests once it exists and is there for everybody.
+    pub(crate) fn want(&mut self, id: &MachineId, wanted: bool) {
+        if wanted {
+            self.wanted.insert(id.clone());
+        } else {
+            self.wanted.remove(id);
+        }
+    }
+
     /// One cycle passes. The next picture shows what became visible.
     pub(crate) fn advance(&mut self, now: Time) {
         for mut queued in std::mem::take(&mut self.queue) {
@@ -238,7 +253,6 @@ impl Provider {
             }
             ActionKind::Provision(acquisition) => {
                 machine.stamp = Some(acquisition.stamp);
-                self.followed.insert(id.clone());
                 self.enter(&id, MachineState::Creating);
             }
             ActionKind::Preempt { grace, preemptor_priority, preemptor, .. } => {
@@ -297,15 +311,18 @@ impl Provider {
             MachineState::Creating => {
                 machine.host =
                     Some(HostRef { provider: "sim".to_owned(), reference: id.to_string() });
-                let followed = self.followed.remove(id);
-                let destination =
-                    machine.stamp.as_ref().and_then(|stamp| stamp.for_cluster.clone());
-                match (self.latency.after_create, destination) {
-                    (AfterCreate::Configure, Some(cluster)) if followed => {
-                        machine.cluster = Some(cluster);
+                let wanted = self.wanted.remove(id);
+                let second_half = machine.stamp.clone().filter(|_| wanted).and_then(second_half);
+                match (self.latency.after_create, second_half) {
+                    (AfterCreate::Configure, Some(acquisition)) => {
+                        machine.cluster = Some(acquisition.cluster);
                         self.enter(id, MachineState::Configuring);
                     }
-                    _ => {
+                    (AfterCreate::Rest, Some(acquisition)) => {
+                        rest(tracked, now);
+                        self.enqueue(vec![bootstrap(id, acquisition)]);
+                    }
+                    (_, None) => {
                         self.fresh.insert(id.clone());
                         rest(tracked, now);
                     }
@@ -361,6 +378,23 @@ const fn is_passing(state: MachineState) -> bool {
             | MachineState::Draining
             | MachineState::Deleting
     )
+}
+
+/// What is left of a purchase once the machine exists: its stamp says for whom it
+/// was bought.
+fn second_half(stamp: Arc<Stamp>) -> Option<Acquisition> {
+    let cluster = stamp.for_cluster.clone()?;
+    Some(Acquisition { cluster, stamp, need: NeedIdx::default() })
+}
+
+fn bootstrap(id: &MachineId, acquisition: Acquisition) -> Action {
+    Action {
+        machine: id.clone(),
+        kind: ActionKind::Bootstrap(acquisition),
+        cost: 0.0,
+        runner_up_cost: None,
+        domain_rule: 0,
+    }
 }
 
 fn rest(tracked: &mut Tracked, now: Time) {

@@ -1,7 +1,7 @@
 //! The re-stamp after each cycle (engine chapter §1.7): *own* means "what I was
 //! counted on last cycle".
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use bigfleet_engine::CycleOutput;
 use bigfleet_model::{ClusterId, Fingerprint, Group, MachineState, Stamp};
@@ -13,19 +13,28 @@ use crate::{demand::Demand, provider::Provider};
 pub(crate) fn restamp(provider: &mut Provider, demand: &Demand, output: &CycleOutput) {
     let stamps: Vec<Option<Arc<Stamp>>> =
         output.verdicts.iter().map(|verdict| demand.stamp(verdict).map(Arc::new)).collect();
+    let known: BTreeSet<(&Fingerprint, &Group, &ClusterId)> = output
+        .verdicts
+        .iter()
+        .map(|verdict| (&verdict.fingerprint, &verdict.group, &verdict.cluster))
+        .collect();
     for (id, bound) in provider.serving() {
         let claimant = output.claims.get(&id).and_then(|need| stamps[need.0 as usize].as_ref());
         let Some(mut slot) = provider.stamp_mut(&id) else { continue };
         let renewed = match (claimant, slot.get()) {
-            (Some(claimant), _) => claimant.clone(),
-            (None, Some(known)) if loses(bound.as_ref(), known, demand) => Arc::new(Stamp {
+            (Some(claimant), _) => Some(claimant.clone()),
+            (None, Some(known)) if loses(bound.as_ref(), known, demand) => Some(Arc::new(Stamp {
                 fingerprint: Fingerprint::from(""),
                 group: Group::none(),
                 ..known.clone()
-            }),
-            _ => continue,
+            })),
+            (None, known) => known.cloned().map(Arc::new),
         };
+        let Some(renewed) = renewed else { continue };
+        let names = |cluster| known.contains(&(&renewed.fingerprint, &renewed.group, cluster));
+        let wanted = renewed.for_cluster.as_ref().is_some_and(names);
         slot.set(renewed);
+        provider.want(&id, wanted);
     }
 }
 

@@ -324,22 +324,31 @@ impl Phase1<'_> {
                 .then_with(|| b.3.cmp(&a.3))
         });
         let mut dropped = Vec::new();
-        for &at in &order {
-            let pick = plan.picks[at as usize];
-            let without = covered.sub_sat(contribution(&pick).as_ref());
-            if !without.covers(&row.aggregate) {
-                continue;
-            }
-            let domain = world.domain(row, class(&pick));
-            if let Some(spread) = &mut plan.spread {
-                spread.remove(domain);
-                if spread.skew() > spread.max_skew().max(skew_before) {
-                    spread.add(domain);
-                    continue;
+        // What a spread keeps for the sake of balance may be needless once another
+        // is gone: again, until nothing more goes.
+        loop {
+            let before = dropped.len();
+            order.retain(|&at| {
+                let pick = &plan.picks[at as usize];
+                let without = covered.sub_sat(contribution(pick).as_ref());
+                if !without.covers(&row.aggregate) {
+                    return true;
                 }
+                let domain = world.domain(row, class(pick));
+                if let Some(spread) = &mut plan.spread {
+                    spread.remove(domain);
+                    if spread.skew() > spread.max_skew().max(skew_before) {
+                        spread.add(domain);
+                        return true;
+                    }
+                }
+                covered = without;
+                dropped.push(at);
+                false
+            });
+            if dropped.len() == before || plan.spread.is_none() {
+                break;
             }
-            covered = without;
-            dropped.push(at);
         }
         self.scratch.order = order;
         self.put_back(plan, dropped, ranks);
@@ -392,6 +401,7 @@ impl Phase1<'_> {
             self.world.needs[need].covered.add_assign(&contribution);
         }
         self.world.needs[need].picks = picks;
+        self.shed(need);
     }
 }
 

@@ -252,7 +252,7 @@ impl Phase1<'_> {
         &mut self,
         need: PreparedIx,
         residual: &mut Totals,
-        heads: &mut Vec<Head>,
+        heads: &mut [Head],
         mut spread: Option<&mut Spread>,
     ) {
         heads.sort_unstable_by(|a, b| a.level.cmp(&b.level).then_with(|| a.label.cmp(&b.label)));

@@ -11,6 +11,7 @@ mod acquire;
 mod credit;
 mod domain;
 mod fold;
+mod keep;
 mod share;
 mod spread;
 
@@ -161,6 +162,9 @@ impl Phase1<'_> {
             } else {
                 self.world.needs[need].picks.clear();
             }
+        }
+        for &need in &needs {
+            self.balance(need);
         }
         let held = |need: &PreparedIx| {
             let row = &self.world.needs[*need];

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::{
-    handle::{ClassIx, DomainIx, PreparedIx},
+    handle::{ClassIx, DomainIx, MachineIx, PreparedIx},
     world::World,
 };
 
@@ -16,14 +16,35 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
+    /// Over these machines alone.
+    pub(crate) fn among(
+        world: &World,
+        need: PreparedIx,
+        machines: impl Iterator<Item = MachineIx>,
+    ) -> Self {
+        let row = &world.needs[need];
+        let max_skew = world.profiles[row.profile].max_skew;
+        let mut spread = Self { counts: SmallVec::new(), max_skew };
+        for machine in machines {
+            spread.add(world.domain(row, world.machines.rows[machine].class));
+        }
+        spread
+    }
+
+    /// Whether a domain has more than the allowed skew fewer machines than the
+    /// fullest.
+    pub(crate) fn lacks(&self, domain: Option<DomainIx>) -> bool {
+        let count = |domain| {
+            self.counts.iter().find(|(known, _)| *known == domain).map_or(0, |(_, count)| *count)
+        };
+        let fullest = self.counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
+        domain.is_some_and(|domain| count(domain).saturating_add(self.max_skew) < fullest)
+    }
+
     /// Over what the need claims and what it could acquire.
     pub(crate) fn over(world: &World, need: PreparedIx) -> Self {
         let row = &world.needs[need];
-        let mut spread =
-            Self { counts: SmallVec::new(), max_skew: world.profiles[row.profile].max_skew };
-        for machine in row.claims() {
-            spread.add(world.domain(row, world.machines.rows[machine].class));
-        }
+        let mut spread = Self::among(world, need, row.claims());
         for &class in &world.pools[row.pool].classes {
             let acquirable = world.classes[class].unbound.acquirable;
             if acquirable.iter().any(|run| world.runs[*run].has_unclaimed()) {

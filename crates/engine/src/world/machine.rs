@@ -169,7 +169,7 @@ impl Machines {
                 return false;
             }
             // Close to the lower one: those that follow squeeze in behind it.
-            last = low + ((high - low) / 2).min(1 << 16).max(1);
+            last = low + ((high - low) / 2).clamp(1, 1 << 16);
             labels.push(last);
         }
         for (number, label) in self.fresh.iter().zip(labels) {

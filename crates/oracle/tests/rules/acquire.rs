@@ -114,3 +114,15 @@ fn a_gang_takes_what_it_gets_in_its_domain() {
     assert_eq!(seen.claims(0), ["x-0", "x-1", "x-2"]);
     assert!(!seen.verdict(0).satisfied);
 }
+
+#[test]
+fn trim_of_a_spread_repeats_until_nothing_goes() {
+    // b goes only once a is gone: with a and c in r0 its own rack may not be empty.
+    let seen = run(
+        r#"{"needs": [{"cluster": "a", "aggregate": {"cpu": 10}, "spread": [{"topology_key": "rack"}]}],
+        "machines": [{"id": "a", "resources": {"cpu": 4}, "labels": {"rack": "r0"}, "price_per_hour": 1},
+                     {"id": "b", "resources": {"cpu": 4}, "labels": {"rack": "r1"}, "price_per_hour": 1},
+                     {"id": "c", "resources": {"cpu": 16}, "labels": {"rack": "r0"}, "price_per_hour": 9}]}"#,
+    );
+    assert_eq!(seen.actions(), ["Bootstrap c"]);
+}

@@ -103,3 +103,61 @@ fn a_hard_spread_takes_free_machines_only_from_admissible_domains() {
     // One in r0; a second only once r1 has one, which is after credit.
     assert_eq!(seen.claims(0), ["r0-0", "r1"]);
 }
+
+#[test]
+fn who_acquired_gives_back_what_the_next_walk_would_drop() {
+    // The stamp's worth puts z first; next cycle b comes first and covers the cores.
+    let stamp = |dollars: u32| {
+        format!(
+            r#"{{"priority": 0, "reclamation_dollars": {dollars}, "fingerprint": "p=0|ipb=1|rpb=1|reqs=|spr="}}"#
+        )
+    };
+    let seen = run(&format!(
+        r#"{{"needs": [{{"cluster": "a", "aggregate": {{"cpu": 4, "memory": 4}}}}],
+        "machines": [{{"id": "z", "state": "Configured", "cluster": "a", "resources": {{"cpu": 4}}, "price_per_hour": 5, "stamp": {}}},
+                     {{"id": "b", "state": "Configured", "cluster": "a", "resources": {{"cpu": 4, "memory": 2}}, "price_per_hour": 5, "stamp": {}}},
+                     {{"id": "c", "resources": {{"memory": 2}}, "price_per_hour": 1}}]}}"#,
+        stamp(10),
+        stamp(0),
+    ));
+    assert_eq!(seen.claims(0), ["b", "c"]);
+    assert_eq!(seen.actions(), ["Bootstrap c", "Reclaim z"]);
+}
+
+#[test]
+fn who_acquired_keeps_what_serves_until_the_purchase_does() {
+    let seen = run(r#"{"needs": [{"name": "n", "cluster": "a", "aggregate": {"cpu": 8}}],
+        "machines": [{"id": "dear", "state": "Configured", "cluster": "a", "resources": {"cpu": 4}, "price_per_hour": 5, "stamp": {"need": "n"}},
+                     {"id": "large", "resources": {"cpu": 8}, "price_per_hour": 1}]}"#);
+    assert_eq!(seen.claims(0), ["dear", "large"]);
+    assert_eq!(seen.actions(), ["Bootstrap large"]);
+}
+
+/// Four machines cover, two to a rack; a fifth stands alone in the third rack.
+fn spread_over(racks: [&str; 4]) -> String {
+    let bound = |id: usize, rack: &str, cores: u32, price: u32| {
+        format!(
+            r#"{{"id": "m{id}", "state": "Configured", "cluster": "a", "resources": {{"cpu": {cores}}}, "labels": {{"rack": "{rack}"}}, "price_per_hour": {price}, "stamp": {{"need": "n"}}}}"#
+        )
+    };
+    let mut machines: Vec<String> =
+        racks.iter().enumerate().map(|(id, rack)| bound(id, rack, 8, 1)).collect();
+    machines.push(bound(4, "r0", 4, 2));
+    format!(
+        r#"{{"needs": [{{"name": "n", "cluster": "a", "aggregate": {{"cpu": 31}}, "spread": [{{"topology_key": "rack"}}]}}], "machines": [{}]}}"#,
+        machines.join(", ")
+    )
+}
+
+#[test]
+fn a_covered_spread_keeps_its_balance() {
+    let seen = run(&spread_over(["r1", "r1", "r2", "r2"]));
+    assert_eq!(seen.claims(0), ["m0", "m1", "m2", "m3", "m4"]);
+    assert!(seen.actions().is_empty());
+}
+
+#[test]
+fn a_spread_keeps_no_surplus_for_a_balance_out_of_reach() {
+    let seen = run(&spread_over(["r1", "r1", "r1", "r1"]));
+    assert_eq!(seen.actions(), ["Reclaim m4"]);
+}

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use bigfleet_engine::{CycleInput, CycleOutput};
+use bigfleet_engine::{CycleInput, CycleOutput, Tracked};
 use bigfleet_model::{ClusterId, MachineState, Need};
 use bigfleet_oracle::{
     invariants,
@@ -14,35 +14,52 @@ use bigfleet_sim::Simulation;
 use crate::support::{ids, latency};
 
 /// Loses machines and sends roll-ups with some of the needs of the start.
-struct Churn {
+pub(crate) struct Churn {
     random: SplitMix64,
     needs: Vec<Need>,
     clusters: Vec<ClusterId>,
+    lost: Vec<Tracked>,
 }
 
 impl Churn {
-    fn new(seed: u64, start: &CycleInput) -> Self {
+    pub(crate) fn new(seed: u64, start: &CycleInput) -> Self {
         Self {
             random: SplitMix64::new(seed ^ 0x6368_7572_6e21),
             needs: start.demand.clone(),
             clusters: start.ready.iter().cloned().collect(),
+            lost: Vec::new(),
         }
     }
 
-    fn disturb(&mut self, sim: &mut Simulation) {
+    /// For what was lost there is another offer, or a long run ends without machines.
+    pub(crate) fn replace_losses(&mut self, sim: &mut Simulation) {
+        for mut offer in self.lost.drain(..) {
+            offer.machine.state = MachineState::Speculative;
+            (offer.machine.host, offer.machine.cluster, offer.machine.stamp) = (None, None, None);
+            (offer.idle_since, offer.drain) = (None, None);
+            sim.provider.vanish(&offer.machine.id);
+            offer.machine.id = format!("{}+", offer.machine.id).as_str().into();
+            sim.provider.add(offer);
+        }
+    }
+
+    pub(crate) fn disturb(&mut self, sim: &mut Simulation) {
+        let mut lost = None;
         if self.random.chance(8) {
             let bound = |state| matches!(state, MachineState::Configured | MachineState::Creating);
             let serving =
                 ids(sim.provider.machines().filter(|tracked| bound(tracked.machine.state)));
             if !serving.is_empty() {
-                let lost = self.random.one(&serving);
+                let id = self.random.one(&serving);
+                lost = sim.provider.machine(id).cloned();
                 if self.random.clone().chance(50) {
-                    sim.provider.vanish(lost);
+                    sim.provider.vanish(id);
                 } else {
-                    sim.provider.fail(lost);
+                    sim.provider.fail(id);
                 }
             }
         }
+        self.lost.extend(lost);
         if self.random.chance(12) && !self.clusters.is_empty() {
             let cluster = self.random.one(&self.clusters).clone();
             let mut wanted: Vec<Need> =
@@ -53,7 +70,7 @@ impl Churn {
     }
 }
 
-fn comparable(mut output: CycleOutput) -> CycleOutput {
+pub(crate) fn comparable(mut output: CycleOutput) -> CycleOutput {
     for action in &mut output.actions {
         action.domain_rule = 0;
     }

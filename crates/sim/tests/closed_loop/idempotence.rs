@@ -21,26 +21,12 @@ fn steals(output: &CycleOutput) -> bool {
     output.actions.iter().any(|action| matches!(action.kind, ActionKind::Preempt { .. }))
 }
 
-/// Whether every action gives back a machine of a need that acquired another in
-/// the decision before. A need of several dimensions may hold a machine for one of
-/// them that its new machines cover as well; it comes later in the keep order and
-/// is shed one round later (seed 104208).
-fn sheds(first: &CycleOutput, second: &CycleOutput) -> bool {
-    second.actions.iter().all(|action| {
-        let claimant = first.claims.get(&action.machine);
-        let verdict = claimant.map(|need| &first.verdicts[need.0 as usize]);
-        matches!(action.kind, ActionKind::Reclaim { .. })
-            && verdict.is_some_and(|verdict| {
-                verdict.bootstrap + verdict.provision > 0 && verdict.aggregate.iter().len() > 1
-            })
-    })
-}
-
-/// The case without other exceptions: everybody is satisfied, nobody was robbed,
+/// The case without exceptions: everybody is satisfied, nobody was robbed,
 /// and no gang changes its class.
 #[test]
 fn inv_33_idempotence_where_all_are_satisfied() {
     let (mut tried, mut failed) = (0, Vec::new());
+    // In the last world an acquisition makes an older claim redundant.
     for seed in (0..20_000).chain(iter::once(104_208)) {
         let mut sim = Simulation::new(seed, Latency::all(Dwell::fixed(0)), consistent(seed));
         let first = sim.decide().output;
@@ -52,7 +38,7 @@ fn inv_33_idempotence_where_all_are_satisfied() {
             continue;
         }
         tried += 1;
-        if !sheds(&first, &second) {
+        if !second.actions.is_empty() {
             failed.push(format!("seed {seed}: {:?}", second.actions));
         }
     }

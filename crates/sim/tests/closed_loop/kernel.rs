@@ -4,7 +4,10 @@ use bigfleet_model::{Group, MachineState, Stamp};
 use bigfleet_oracle::worlds::world;
 use bigfleet_sim::{AfterCreate, Dwell, Latency, Simulation};
 
-use crate::support::{Shape, bound, latency, machine, need, start};
+use crate::{
+    churn::{Churn, comparable},
+    support::{Shape, bound, latency, machine, need, start},
+};
 
 /// The states in which successive cycles see one machine.
 fn seen(sim: &mut Simulation, id: &str, cycles: u32) -> Vec<MachineState> {
@@ -60,6 +63,34 @@ fn equal_seeds_give_equal_runs() {
         for _ in 0..40 {
             let [first, second] = &mut runs;
             assert_eq!(first.step().output, second.step().output, "seed {seed}");
+        }
+    }
+}
+
+/// The engine that is told what changed and the one that starts from nothing go the
+/// same way, through losses, roll-ups and a restart.
+#[test]
+fn remembering_and_forgetting_give_the_same_run() {
+    for seed in 0..60 {
+        let sim = || Simulation::new(seed, latency(seed), world(seed));
+        let mut runs = [sim(), sim().forgetful()];
+        let mut churns = [(); 2].map(|()| Churn::new(seed, &world(seed)));
+        for cycle in 0..60 {
+            let [first, second] = &mut runs;
+            let (one, other) = (first.step(), second.step());
+            assert_eq!(one.input.snapshot, other.input.snapshot, "seed {seed} cycle {cycle}");
+            assert_eq!(one.input.pending, other.input.pending, "seed {seed} cycle {cycle}");
+            assert_eq!(
+                comparable(one.output),
+                comparable(other.output),
+                "seed {seed} cycle {cycle}"
+            );
+            for (sim, churn) in runs.iter_mut().zip(&mut churns) {
+                churn.disturb(sim);
+                if cycle == 40 && seed.is_multiple_of(3) {
+                    sim.restart();
+                }
+            }
         }
     }
 }

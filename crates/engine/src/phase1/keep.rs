@@ -1,0 +1,174 @@
+//! What a need keeps once it has acquired: the set that the next cycle's own walk
+//! will keep, so that nothing is taken back that was only just decided (§6.1).
+
+use bigfleet_model::Totals;
+
+use super::{Phase1, Spread};
+use crate::{
+    handle::{MachineIx, PreparedIx},
+    world::{Constraint, Pick, RunKind, lowers},
+};
+
+impl Phase1<'_> {
+    /// Walks all claims of a need that acquired as the next cycle will, and gives
+    /// back bound ones that this walk does not keep and that the bound ones it keeps
+    /// do not miss. All others stay until their replacements serve.
+    pub(super) fn shed(&mut self, need: PreparedIx) {
+        let world = &*self.world;
+        let row = &world.needs[need];
+        if row.picks.is_empty()
+            || row.credits.is_empty()
+            || !row.is_covered()
+            || self.needs_its_last(need)
+        {
+            return;
+        }
+        let class = |machine: MachineIx| &world.classes[world.machines.rows[machine].class];
+        let contribution =
+            |machine: MachineIx| world.pools[row.pool].contribution(&class(machine).capacity);
+        let mut claims: Vec<MachineIx> = row.claims().collect();
+        let kind =
+            |machine: MachineIx| world.machines.rows[machine].run.map(|run| world.runs[run].kind);
+        let late =
+            |machine: MachineIx| !matches!(kind(machine), Some(RunKind::Bound | RunKind::Idle));
+        claims.sort_unstable_by(|&a, &b| {
+            late(a)
+                .cmp(&late(b))
+                .then_with(|| class(a).price.total_cmp(&class(b).price))
+                .then_with(|| world.machines.rows[a].label.cmp(&world.machines.rows[b].label))
+        });
+        let (mut residual, mut missing) = (row.aggregate.clone(), row.aggregate.clone());
+        let mut passed = Vec::new();
+        claims.retain(|&machine| {
+            let given = contribution(machine);
+            let keeps = lowers(&residual, given.as_ref());
+            if keeps {
+                residual.sub_sat_assign(given.as_ref());
+            }
+            match (keeps, kind(machine) == Some(RunKind::Bound)) {
+                (true, true) => missing.sub_sat_assign(given.as_ref()),
+                (false, true) => passed.push(machine),
+                _ => {}
+            }
+            keeps
+        });
+        passed.retain(|&machine| !lowers(&missing, contribution(machine).as_ref()));
+        if row.constraint == Constraint::Spread && !passed.is_empty() {
+            let kept = Spread::among(world, need, claims.iter().copied());
+            let domain = |machine: MachineIx| world.domain(row, world.machines.rows[machine].class);
+            passed.retain(|&machine| !kept.lacks(domain(machine)));
+        }
+        if !passed.is_empty() {
+            self.give_back(need, &passed);
+        }
+    }
+
+    /// Whether all machines contribute to all that the need wants, and it is not
+    /// covered without the last bound one. Then a walk reaches every bound machine
+    /// before it is covered, and so keeps it: the rule, and quick to see.
+    fn needs_its_last(&self, need: PreparedIx) -> bool {
+        let world = &*self.world;
+        let row = &world.needs[need];
+        let mut last: Option<(f64, u64, MachineIx)> = None;
+        for &machine in &row.credits {
+            let of_machine = &world.machines.rows[machine];
+            let class = &world.classes[of_machine.class];
+            if !class.capacity.spans(&row.aggregate) {
+                return false;
+            }
+            let later = last.is_none_or(|(price, label, _)| {
+                class.price.total_cmp(&price).then_with(|| of_machine.label.cmp(&label)).is_gt()
+            });
+            let bound = of_machine.run.is_some_and(|run| world.runs[run].kind == RunKind::Bound);
+            if bound && later {
+                last = Some((class.price, of_machine.label, machine));
+            }
+        }
+        let class_of = |pick: &Pick| &world.classes[world.runs[pick.run].class];
+        if !row.picks.iter().all(|pick| class_of(pick).capacity.spans(&row.aggregate)) {
+            return false;
+        }
+        let Some((_, _, last)) = last else { return true };
+        let class = &world.classes[world.machines.rows[last].class];
+        let without =
+            row.covered.sub_sat(world.pools[row.pool].contribution(&class.capacity).as_ref());
+        !without.covers(&row.aggregate)
+    }
+
+    fn give_back(&mut self, need: PreparedIx, given_back: &[MachineIx]) {
+        let world = &mut *self.world;
+        given_back.iter().for_each(|machine| world.unclaim(*machine));
+        world.needs[need].credits.retain(|machine| !given_back.contains(machine));
+        // What is left are no longer the first of its machines.
+        world.needs[need].even = false;
+        let row = &world.needs[need];
+        let pool = &world.pools[row.pool];
+        let mut covered = Totals::zero();
+        for machine in row.claims() {
+            let class = &world.classes[world.machines.rows[machine].class];
+            covered.add_assign(pool.contribution(&class.capacity).as_ref());
+        }
+        world.needs[need].covered = covered;
+    }
+
+    /// At the end of its tier a covered need with a hard spread claims what of its
+    /// own bound machines nobody claimed and keeps it in balance: what was acquired
+    /// for the sake of balance alone would else be reclaimed once all the others are
+    /// there.
+    pub(super) fn balance(&mut self, need: PreparedIx) {
+        let world = &*self.world;
+        let row = &world.needs[need];
+        if row.constraint != Constraint::Spread || !row.is_covered() || row.credits.is_empty() {
+            return;
+        }
+        let mut spread = Spread::among(world, need, row.claims());
+        let mut together = spread.clone();
+        let mut left = Vec::new();
+        for &run in &world.names.accounts[row.account].runs {
+            let of_run = &world.runs[run];
+            if of_run.kind != RunKind::Bound || !world.usable(row, of_run.class) {
+                continue;
+            }
+            let domain = world.domain(row, of_run.class);
+            let lacks = spread.lacks(domain);
+            let unclaimed =
+                |machine: &&MachineIx| world.machines.rows[**machine].claimant.is_none();
+            for &machine in of_run.members.iter().filter(unclaimed) {
+                together.add(domain);
+                if lacks {
+                    let stamp = of_run.stamp.map(|stamp| &world.names.stamps[stamp].stamp);
+                    let worth = stamp.map_or(0.0, |stamp| stamp.reclamation);
+                    left.push((machine, domain, of_run.class, worth));
+                }
+            }
+        }
+        if left.is_empty() {
+            return;
+        }
+        // Whether it takes them depends on what others left of its own.
+        self.world.needs[need].looked_around = true;
+        if together.skew() > together.max_skew() {
+            return;
+        }
+        let world = &*self.world;
+        left.sort_unstable_by(|a, b| {
+            let price = |class| world.classes[class].price;
+            let label = |machine: MachineIx| world.machines.rows[machine].label;
+            price(a.2)
+                .total_cmp(&price(b.2))
+                .then_with(|| b.3.total_cmp(&a.3))
+                .then_with(|| label(a.0).cmp(&label(b.0)))
+        });
+        for (machine, domain, class, _) in left {
+            if spread.lacks(domain) {
+                spread.add(domain);
+                let pool = &self.world.pools[self.world.needs[need].pool];
+                let given = pool.contribution(&self.world.classes[class].capacity).into_owned();
+                self.world.claim(machine, need);
+                let row = &mut self.world.needs[need];
+                row.credits.push(machine);
+                row.covered.add_assign(&given);
+            }
+        }
+    }
+}
