@@ -55,10 +55,14 @@ impl Engine {
 
     /// Whether all that a need is credited with is its own and carries exactly its stamp, as
     /// is the rule: then there is no machine to look at.
-    fn carries(&self, need: PreparedIx, stamp: StampIx) -> bool {
+    fn carries(&mut self, need: PreparedIx, stamp: StampIx) -> bool {
         let row = &self.world.needs[need];
-        let runs = &self.world.names.accounts[row.account].runs;
-        row.tidy && runs.iter().all(|run| self.world.runs[*run].stamp == Some(stamp))
+        let account = &mut self.world.names.accounts[row.account];
+        let mut runs = account.runs.iter();
+        // Runs that go leave what is left as it was.
+        account.unchecked =
+            account.unchecked && !runs.all(|run| self.world.runs[*run].stamp == Some(stamp));
+        row.tidy && !account.unchecked
     }
 
     /// Bound machines of ready clusters that nobody claims and that still carry

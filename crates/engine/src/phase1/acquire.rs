@@ -10,7 +10,7 @@ use super::{
     share::{load, worst_billionths, worst_share},
 };
 use crate::{
-    handle::{PreparedIx, RunIx},
+    handle::{PoolIx, PreparedIx, RunIx},
     world::{Constraint, Pick, RankRow, RunKind, World, lowers},
 };
 
@@ -87,6 +87,11 @@ impl World {
         member.map_or(u64::MAX, |machine| self.machines.rows[*machine].label)
     }
 
+    /// Whether nothing acquirable is left for a pool's needs in the present view.
+    pub(super) fn is_exhausted(&self, pool: PoolIx) -> bool {
+        self.pools[pool].exhausted == Some((self.view, self.returns))
+    }
+
     /// How many machines of a run are neither claimed nor planned for.
     pub(super) fn left(&self, run: RunIx) -> usize {
         let row = &self.runs[run];
@@ -108,11 +113,13 @@ impl Phase1<'_> {
             return;
         }
         let pool = row.pool;
-        if self.world.pools[pool].exhausted == Some((self.world.view, self.world.returns)) {
+        if self.world.is_exhausted(pool) {
+            let row = &mut self.world.needs[need];
             row.picks = picks;
             row.plan_stands = true;
             return;
         }
+        let row = &self.world.needs[need];
         let mut residual = row.residual();
         let spread = (row.constraint == Constraint::Spread).then(|| Spread::over(self.world, need));
         let topology =

@@ -167,7 +167,11 @@ impl Phase1<'_> {
     pub(super) fn own_heads(&self, need: PreparedIx, heads: &mut Vec<Head>) {
         let row = &self.world.needs[need];
         self.own_accounts(need, |account| {
-            for &run in &self.world.names.accounts[account].runs {
+            let account = &self.world.names.accounts[account];
+            if account.claimed == account.machines {
+                return;
+            }
+            for &run in &account.runs {
                 let of_run = &self.world.runs[run];
                 if of_run.has_unclaimed() && self.world.usable(row, of_run.class) {
                     heads.extend(self.head(run, None));

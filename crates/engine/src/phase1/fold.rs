@@ -4,7 +4,7 @@
 use bigfleet_model::Totals;
 use smallvec::SmallVec;
 
-use super::{Phase1, Reach};
+use super::{Phase1, Reach, start_over};
 use crate::{
     handle::{ClassIx, DomainIx, GroupIx, PreparedIx},
     input::NoAcquire,
@@ -36,9 +36,9 @@ impl Phase1<'_> {
         let mut candidates: Vec<Candidates> = Vec::with_capacity(groups.len());
         for gangs in groups {
             let members = self.world.gangs[*gangs].members.clone();
-            members.iter().for_each(|member| self.start_over(*member));
+            members.iter().for_each(|member| start_over(&mut self.world.needs[*member]));
             let fold = self.world.gangs[*gangs].fold;
-            self.start_over(fold);
+            start_over(&mut self.world.needs[fold]);
             let account = self.world.needs[fold].account;
             self.world.needs[fold].members.clear();
             self.world.names.accounts[account].fold = None;

@@ -5,8 +5,8 @@ use bigfleet_model::Totals;
 
 use super::{Phase1, Spread};
 use crate::{
-    handle::{MachineIx, PreparedIx},
-    world::{Constraint, Pick, RunKind, lowers},
+    handle::{ClassIx, MachineIx, PreparedIx},
+    world::{Constraint, RunKind, lowers},
 };
 
 impl Phase1<'_> {
@@ -19,7 +19,7 @@ impl Phase1<'_> {
         if row.picks.is_empty()
             || row.credits.is_empty()
             || !row.is_covered()
-            || self.needs_its_last(need)
+            || self.needs_all(need)
         {
             return;
         }
@@ -63,36 +63,28 @@ impl Phase1<'_> {
         }
     }
 
-    /// Whether all machines contribute to all that the need wants, and it is not
-    /// covered without the last bound one. Then a walk reaches every bound machine
-    /// before it is covered, and so keeps it: the rule, and quick to see.
-    fn needs_its_last(&self, need: PreparedIx) -> bool {
+    /// Whether all its machines are its own, contribute to all that it wants, and
+    /// none can be spared. Then a walk reaches every bound machine before the need is
+    /// covered, and so keeps it: the rule, and quick to see, for it looks at runs.
+    fn needs_all(&self, need: PreparedIx) -> bool {
         let world = &*self.world;
         let row = &world.needs[need];
-        let mut last: Option<(f64, u64, MachineIx)> = None;
-        for &machine in &row.credits {
-            let of_machine = &world.machines.rows[machine];
-            let class = &world.classes[of_machine.class];
-            if !class.capacity.spans(&row.aggregate) {
-                return false;
-            }
-            let later = last.is_none_or(|(price, label, _)| {
-                class.price.total_cmp(&price).then_with(|| of_machine.label.cmp(&label)).is_gt()
-            });
-            let bound = of_machine.run.is_some_and(|run| world.runs[run].kind == RunKind::Bound);
-            if bound && later {
-                last = Some((class.price, of_machine.label, machine));
-            }
-        }
-        let class_of = |pick: &Pick| &world.classes[world.runs[pick.run].class];
-        if !row.picks.iter().all(|pick| class_of(pick).capacity.spans(&row.aggregate)) {
-            return false;
-        }
-        let Some((_, _, last)) = last else { return true };
-        let class = &world.classes[world.machines.rows[last].class];
-        let without =
-            row.covered.sub_sat(world.pools[row.pool].contribution(&class.capacity).as_ref());
-        !without.covers(&row.aggregate)
+        let is_needed = |class: ClassIx| {
+            let capacity = &world.classes[class].capacity;
+            let contribution = world.pools[row.pool].contribution(capacity);
+            capacity.spans(&row.aggregate)
+                && !row.covered.sub_sat(contribution.as_ref()).covers(&row.aggregate)
+        };
+        let mut needed = !row.looked_around;
+        self.own_accounts(need, |account| {
+            let account = &world.names.accounts[account];
+            needed = needed
+                && match account.uniform {
+                    Some(class) => is_needed(class),
+                    None => account.runs.iter().all(|run| is_needed(world.runs[*run].class)),
+                };
+        });
+        needed && row.picks.iter().all(|pick| is_needed(world.runs[pick.run].class))
     }
 
     fn give_back(&mut self, need: PreparedIx, given_back: &[MachineIx]) {

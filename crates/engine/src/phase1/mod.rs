@@ -21,8 +21,8 @@ use std::{
 };
 
 use crate::{
-    handle::{GroupIx, PreparedIx},
-    world::{Constraint, Precedence, Turn, Unit, World},
+    handle::{ClusterIx, GroupIx, PoolIx, PreparedIx},
+    world::{Constraint, Precedence, Prepared, Turn, Unit, World},
 };
 
 pub(crate) use credit::Reach;
@@ -37,6 +37,7 @@ pub(crate) struct Scratch {
     ranked: Vec<acquire::Ranked>,
     buckets: Vec<domain::Bucket>,
     order: Vec<u32>,
+    wanting: Vec<Wanting>,
     pub(crate) turns: Vec<Turn>,
     merge: BinaryHeap<Reverse<(u64, usize)>>,
 }
@@ -54,6 +55,29 @@ pub(crate) struct Phase1<'w> {
     held: Vec<PreparedIx>,
     /// Every tier has been served: what is claimed stays claimed.
     all_served: bool,
+}
+
+/// A need that its first credit left short, with what tells whether there is
+/// anything left for it: where supply is out, needs are many.
+struct Wanting {
+    need: PreparedIx,
+    cluster: ClusterIx,
+    pool: PoolIx,
+    constraint: Constraint,
+}
+
+/// Forgets what the last cycle came to.
+fn start_over(row: &mut Prepared) {
+    row.was_parked = row.is_parked();
+    row.domain = None;
+    row.satisfiable = false;
+    row.rule = 0;
+    row.spread_stopped = false;
+    row.looked_around = false;
+    row.plan_stands = false;
+    row.settled = false;
+    row.short = None;
+    row.folded_into = None;
 }
 
 /// Decides what is queued. Returns what was decided, in no order that means
@@ -90,7 +114,11 @@ impl Phase1<'_> {
                 Unit::Need(need) => {
                     let row = &mut self.world.needs[need];
                     row.queued = false;
-                    !row.removed && row.gangs.is_none()
+                    let live = !row.removed && row.gangs.is_none();
+                    if live {
+                        start_over(row);
+                    }
+                    live
                 }
                 Unit::Gangs(gangs) => {
                     let row = &mut self.world.gangs[gangs];
@@ -112,9 +140,6 @@ impl Phase1<'_> {
                 Unit::Need(need) => needs.push(*need),
                 Unit::Gangs(gangs) => groups.push(*gangs),
             }
-        }
-        for need in &needs {
-            self.start_over(*need);
         }
         self.world.view += 1;
         // A: folded classes, then gangs, credit bound supply.
@@ -144,26 +169,33 @@ impl Phase1<'_> {
         for &need in others {
             self.credit(need, Reach::at_first(self.world.needs[need].is_quiet()));
         }
-        let active = |world: &World, need: &PreparedIx| !world.needs[*need].is_quiet();
-        for &need in folds.iter().chain(&needs) {
-            if active(self.world, &need) {
-                if self.world.needs[need].is_homeless() {
-                    self.choose_domain(need, Reach::All);
-                }
-                self.credit(need, Reach::All);
+        let mut wanting = std::mem::take(&mut self.scratch.wanting);
+        wanting.clear();
+        wanting.extend(folds.iter().chain(&needs).filter_map(|need| self.wanting(*need)));
+        for one in &wanting {
+            let cluster = &self.world.names.clusters[one.cluster];
+            if cluster.open.is_empty() && one.constraint != Constraint::Spread {
+                continue;
             }
+            if self.world.needs[one.need].is_homeless() {
+                self.choose_domain(one.need, Reach::All);
+            }
+            self.credit(one.need, Reach::All);
         }
         // C: everybody acquires.
         self.world.view += 1;
         let mut as_planned = true;
-        for &need in folds.iter().chain(&needs) {
-            if active(self.world, &need) {
-                self.acquire(need, &mut as_planned);
-            } else {
-                self.world.needs[need].picks.clear();
+        for one in &wanting {
+            let planned = one.constraint <= Constraint::Same;
+            if planned || !self.world.is_exhausted(one.pool) {
+                self.acquire(one.need, &mut as_planned);
             }
         }
-        for &need in &needs {
+        self.scratch.wanting = wanting;
+        for &need in others {
+            if self.world.needs[need].constraint == Constraint::Plain {
+                break;
+            }
             self.balance(need);
         }
         let held = |need: &PreparedIx| {
@@ -177,19 +209,16 @@ impl Phase1<'_> {
         self.take_queue();
     }
 
-    /// Forgets what the last cycle came to.
-    fn start_over(&mut self, need: PreparedIx) {
-        let row = &mut self.world.needs[need];
-        row.was_parked = row.is_parked();
-        row.domain = None;
-        row.satisfiable = false;
-        row.rule = 0;
-        row.spread_stopped = false;
-        row.looked_around = false;
-        row.plan_stands = false;
-        row.settled = false;
-        row.short = None;
-        row.folded_into = None;
+    /// A need that may still take something.
+    fn wanting(&self, need: PreparedIx) -> Option<Wanting> {
+        let row = &self.world.needs[need];
+        let wants = (!row.is_covered() || row.is_homeless()) && !row.is_quiet();
+        wants.then(|| Wanting {
+            need,
+            cluster: row.cluster,
+            pool: row.pool,
+            constraint: row.constraint,
+        })
     }
 
     /// After the last tier each held need still short is credited with what nobody
@@ -211,10 +240,8 @@ impl Phase1<'_> {
     /// How many of the machines that carry its stamp are claimed, by whomever.
     fn owned_claims(&self, need: PreparedIx) -> usize {
         let mut claimed = 0;
-        self.own_accounts(need, |account| {
-            let runs = &self.world.names.accounts[account].runs;
-            claimed += runs.iter().map(|run| self.world.runs[*run].claimed as usize).sum::<usize>();
-        });
+        let accounts = &self.world.names.accounts;
+        self.own_accounts(need, |account| claimed += accounts[account].claimed as usize);
         claimed
     }
 

@@ -97,6 +97,7 @@ impl World {
             cluster.forget_rest();
         }
         self.open_runs = 0;
+        self.names.accounts.rows_mut().iter_mut().for_each(|account| account.claimed = 0);
         for run in self.runs.rows_mut() {
             (run.claimed, run.next, run.cursor, run.planned, run.view) = (0, 0, 0, 0, 0);
             run.open_at = None;

@@ -8,7 +8,9 @@ use hashbrown::{HashMap, HashTable};
 use smallvec::SmallVec;
 
 use super::{profile::Precedence, shelf::Shelves};
-use crate::handle::{AccountIx, ClusterIx, Column, KeyIx, MachineIx, PreparedIx, RunIx, StampIx};
+use crate::handle::{
+    AccountIx, ClassIx, ClusterIx, Column, KeyIx, MachineIx, PreparedIx, RunIx, StampIx,
+};
 
 pub(crate) struct ClusterRow {
     pub(crate) id: ClusterId,
@@ -69,6 +71,13 @@ pub(crate) struct AccountRow {
     pub(crate) fold: Option<PreparedIx>,
     /// Bound and bought machines with its stamp.
     pub(crate) runs: SmallVec<[RunIx; 2]>,
+    /// How many those are, and how many of them are claimed, by whomever.
+    pub(crate) machines: u32,
+    pub(crate) claimed: u32,
+    /// What each of them has, if all have the same: any class of them.
+    pub(crate) uniform: Option<ClassIx>,
+    /// A run came since stamps were last compared with the need's.
+    pub(crate) unchecked: bool,
     /// Machines that drain for it.
     pub(crate) drains: Vec<MachineIx>,
 }

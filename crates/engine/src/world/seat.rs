@@ -4,7 +4,7 @@ use bigfleet_model::MachineState;
 
 use super::{KeepLevel, RunKind, RunRow, Unit, World};
 use crate::{
-    handle::{AccountIx, MachineIx, PreparedIx, RunIx},
+    handle::{AccountIx, ClassIx, MachineIx, PreparedIx, RunIx},
     input::HeldBack,
 };
 
@@ -56,6 +56,10 @@ impl World {
             put_in(&mut self.runs[run].members, into, labels);
             self.runs[run].next = 0;
             self.runs[run].view = 0;
+            if let Some(account) = self.runs[run].account {
+                let machines = &mut self.names.accounts[account].machines;
+                *machines = *machines + into.len() as u32 - out.len() as u32;
+            }
             self.list(run);
         }
     }
@@ -126,12 +130,17 @@ impl World {
         let wanted = !run.members.is_empty();
         if wanted != run.listed {
             self.runs[number].listed = wanted;
-            let runs_of_account = account.map(|account| &mut self.names.accounts[account].runs);
-            if let Some(runs) = runs_of_account {
+            if let Some(account) = account {
+                let row = &mut self.names.accounts[account];
                 if wanted {
-                    runs.push(number);
+                    let capacity = |class: ClassIx| &self.classes[class].capacity;
+                    let alike = |known: &ClassIx| capacity(*known) == capacity(class);
+                    row.uniform =
+                        if row.runs.is_empty() { Some(class) } else { row.uniform.filter(alike) };
+                    row.unchecked = true;
+                    row.runs.push(number);
                 } else {
-                    runs.retain(|known| *known != number);
+                    row.runs.retain(|known| *known != number);
                 }
             }
             if kind == RunKind::Bound {
@@ -187,6 +196,9 @@ impl World {
         if let Some(number) = row.run {
             let run = &mut self.runs[number];
             run.claimed += 1;
+            if let Some(account) = run.account {
+                self.names.accounts[account].claimed += 1;
+            }
             if !run.has_unclaimed() {
                 self.open_or_close(number);
             }
@@ -216,6 +228,9 @@ impl World {
         if let Some(number) = row.run {
             let run = &mut self.runs[number];
             run.claimed -= 1;
+            if let Some(account) = run.account {
+                self.names.accounts[account].claimed -= 1;
+            }
             run.next = 0;
             run.view = 0;
             if run.open_at.is_none() {
