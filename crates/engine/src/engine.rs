@@ -270,10 +270,9 @@ impl Engine {
                 decided.acquiring.push(need);
             }
             // The age of a gang that folded is forgotten.
-            if row.is_fold() {
-                for at in 0..row.members.len() {
-                    let member = self.world.needs[need].members[at];
-                    self.world.needs[member].age = 0;
+            if let Some(gangs) = row.gangs.filter(|_| row.is_fold()) {
+                for member in &self.world.gangs[gangs].folded {
+                    self.world.needs[*member].age = 0;
                 }
             }
             let unit = match self.world.needs[need].gangs {
@@ -294,7 +293,7 @@ impl Engine {
             interruption: profile.interruption().dollars(),
             reclamation: profile.reclamation().dollars(),
             fingerprint: profile.fingerprint().clone(),
-            group: row.group.clone(),
+            group: self.world.group(row).clone(),
             for_cluster: Some(self.world.names.clusters[row.cluster].id.clone()),
         }
     }

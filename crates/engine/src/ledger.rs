@@ -89,8 +89,9 @@ impl Ledger {
             let row = &engine.world.needs[short.need];
             if row.is_fold() {
                 let unit = &engine.world.pools[row.pool].key.unit;
-                let homeless = units(&short.open, unit).min(row.members.len());
-                for &member in &row.members[row.members.len() - homeless..] {
+                let members = engine.world.folded(row);
+                let homeless = units(&short.open, unit).min(members.len());
+                for &member in &members[members.len() - homeless..] {
                     self.note(engine, member, unit);
                 }
             } else {
@@ -180,7 +181,7 @@ impl Engine {
         let row = &self.world.needs[need];
         let profile = &self.world.profiles[row.profile].profile;
         self.world.names.clusters[row.cluster].id == entry.need.cluster
-            && row.group == entry.need.group
+            && *self.world.group(row) == entry.need.group
             && (Arc::ptr_eq(profile, &entry.profile) || *profile == entry.profile)
     }
 }

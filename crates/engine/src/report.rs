@@ -32,7 +32,7 @@ impl Engine {
         let mut claims = BTreeMap::new();
         for &need in &order {
             for machine in self.world.needs[need].claims() {
-                claims.insert(self.world.machines.cold[machine].id.clone(), place(need));
+                claims.insert(self.world.machines.id(machine).into(), place(need));
             }
         }
         let short = self.decided.short.iter().filter(|short| !short.open.is_zero());
@@ -94,7 +94,11 @@ impl Engine {
         let world = &self.world;
         let stands = |row: &Prepared| {
             !row.removed
-                && if row.is_fold() { !row.members.is_empty() } else { row.folded_into.is_none() }
+                && if row.is_fold() {
+                    !world.folded(row).is_empty()
+                } else {
+                    row.folded_into.is_none()
+                }
         };
         let mut order: Vec<PreparedIx> =
             world.needs.iter().filter(|(_, row)| stands(row)).map(|(need, _)| need).collect();
@@ -107,7 +111,7 @@ impl Engine {
         aged.map(|(_, row)| {
             let key = GangKey {
                 cluster: self.world.names.clusters[row.cluster].id.clone(),
-                group: row.group.clone(),
+                group: self.world.group(row).clone(),
                 fingerprint: self.world.fingerprint(row.profile).clone(),
             };
             (key, row.age)
@@ -120,7 +124,7 @@ impl Engine {
         NeedKey {
             cluster: self.world.names.clusters[row.cluster].id.clone(),
             fingerprint: self.world.fingerprint(row.profile).clone(),
-            group: row.group.clone(),
+            group: self.world.group(row).clone(),
         }
     }
 
@@ -155,7 +159,7 @@ impl Engine {
             group: key.group,
             aggregate: row.aggregate.clone(),
             min_unit: world.pools[row.pool].key.unit.clone(),
-            folded: row.members.len() as u32,
+            folded: world.folded(row).len() as u32,
             satisfied: short.is_none(),
             deficit: short.map(|short| short.deficit.clone()).unwrap_or_default(),
             claimed: row.claims().count() as u32,
@@ -225,7 +229,7 @@ impl Engine {
                 _ => continue,
             };
             actions.push(Action {
-                machine: self.world.machines.cold[pick.machine].id.clone(),
+                machine: self.world.machines.id(pick.machine).into(),
                 kind,
                 cost: pick.cost,
                 runner_up_cost: pick.runner_up,
@@ -242,7 +246,7 @@ impl Engine {
     /// An action that takes a machine from somebody costs what the machine costs.
     fn taking(&self, machine: MachineIx, kind: ActionKind) -> Action {
         Action {
-            machine: self.world.machines.cold[machine].id.clone(),
+            machine: self.world.machines.id(machine).into(),
             kind,
             cost: self.world.classes[self.world.machines.rows[machine].class].price,
             runner_up_cost: None,
@@ -256,9 +260,8 @@ impl Engine {
         let all = || world.machines.rows.iter().filter(|(_, row)| !row.removed);
         let needs = || world.needs.iter().filter(|(_, row)| !row.removed && !row.is_fold());
         let held = needs().filter_map(|(need, row)| Some((self.key_of(need), row.held?)));
-        let held_back = all().filter_map(|(number, row)| {
-            Some((world.machines.cold[number].id.clone(), row.held_back?))
-        });
+        let held_back = all()
+            .filter_map(|(number, row)| Some((world.machines.id(number).into(), row.held_back?)));
         let ready = world.names.clusters.iter().filter(|(_, cluster)| cluster.ready);
         CycleInput {
             snapshot: all().map(|(number, _)| self.tracked(number)).collect(),
@@ -279,7 +282,7 @@ impl Engine {
         Need {
             cluster: self.world.names.clusters[row.cluster].id.clone(),
             profile: self.world.profiles[row.profile].profile.clone(),
-            group: row.group.clone(),
+            group: self.world.group(row).clone(),
             aggregate: row.aggregate.clone(),
             min_unit: unit.iter().map(|(dimension, amount)| (dimension, amount as i64)).collect(),
             arrival: row.arrival,
@@ -294,17 +297,16 @@ impl Engine {
     fn tracked(&self, number: MachineIx) -> Tracked {
         let world = &self.world;
         let row = &world.machines.rows[number];
-        let cold = &world.machines.cold[number];
         let reported = world.machines.reported(number);
         let error = world.machines.errors.get(&number);
-        let stamp = reported.stamp.map(|stamp| world.names.stamps[stamp].stamp.clone());
+        let stamp = reported.stamp.map(|stamp| Arc::new(world.names.stamp_text(stamp)));
         Tracked {
             machine: Machine {
-                id: cold.id.clone(),
+                id: world.machines.id(number).into(),
                 state: reported.state,
-                host: cold.host.as_ref().map(|host| HostRef {
-                    provider: host.0.to_string(),
-                    reference: host.1.to_string(),
+                host: world.machines.host(number).map(|(provider, reference)| HostRef {
+                    provider: provider.to_owned(),
+                    reference: reference.to_owned(),
                 }),
                 class: world.classes[row.class].class.clone(),
                 cluster: reported.cluster.map(|cluster| world.names.clusters[cluster].id.clone()),
@@ -312,7 +314,7 @@ impl Engine {
                 shard_metadata: stamp.as_ref().map(|stamp| stamp.to_metadata()).unwrap_or_default(),
                 stamp,
             },
-            idle_since: row.idle_since,
+            idle_since: row.idle_since.get(),
             drain: world.machines.drains.get(&number).cloned(),
         }
     }

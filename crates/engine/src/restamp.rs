@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use bigfleet_model::{Fingerprint, Group, MachineState, Stamp};
+use bigfleet_model::MachineState;
 
 use crate::{
     engine::Engine,
@@ -74,18 +74,11 @@ impl Engine {
         let mut found = Vec::new();
         for run in open {
             let stamp = self.world.runs[run].stamp;
-            let Some(known) = stamp.map(|stamp| &self.world.names.stamps[stamp].stamp) else {
-                continue;
-            };
-            if known.fingerprint.as_str().is_empty() && known.group.is_empty() {
+            let Some(known) = stamp else { continue };
+            let stamp = self.world.names.nameless(known);
+            if stamp == known {
                 continue;
             }
-            let nameless = Stamp {
-                fingerprint: Fingerprint::from(""),
-                group: Group::none(),
-                ..(**known).clone()
-            };
-            let stamp = self.world.names.stamp(&Arc::new(nameless));
             let rows = &self.world.machines.rows;
             let members = self.world.runs[run].members.iter();
             let members = members.filter(|machine| rows[**machine].claimant.is_none());

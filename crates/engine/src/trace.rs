@@ -36,14 +36,14 @@ impl Engine {
             picks.sort_unstable_by_key(|machine| world.machines.rows[*machine].label);
             let deal = (row.is_fold() && !picks.is_empty()).then(|| reader.deal(need));
             let firsts: HashMap<MachineIx, usize, FixedState> =
-                deal.iter().flat_map(|deal| deal.firsts(row.members.len())).collect();
+                deal.iter().flat_map(|deal| deal.firsts(world.folded(row).len())).collect();
             for machine in picks {
                 traces.push(Trace {
-                    machine: world.machines.cold[machine].id.clone(),
+                    machine: world.machines.id(machine).into(),
                     need: self.key_of(need),
                     rank: rank as u32,
                     domain_rule: row.rule,
-                    member: firsts.get(&machine).map(|at| self.key_of(row.members[*at])),
+                    member: firsts.get(&machine).map(|at| self.key_of(world.folded(row)[*at])),
                 });
             }
         }

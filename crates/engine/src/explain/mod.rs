@@ -128,7 +128,7 @@ impl Reader<'_> {
         folds.sort_unstable();
         folds.dedup();
         for fold in folds {
-            let members = &world.needs[fold].members;
+            let members = world.folded(&world.needs[fold]);
             for (machine, first) in self.deal(fold).firsts(members.len()) {
                 if usable(machine) {
                     each(members[first]);

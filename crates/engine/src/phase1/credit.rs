@@ -158,7 +158,7 @@ impl Phase1<'_> {
     pub(super) fn own_accounts(&self, need: PreparedIx, mut each: impl FnMut(AccountIx)) {
         let row = &self.world.needs[need];
         each(row.account);
-        for member in &row.members {
+        for member in self.world.folded(row) {
             each(self.world.needs[*member].account);
         }
     }

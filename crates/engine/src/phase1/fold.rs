@@ -40,7 +40,7 @@ impl Phase1<'_> {
             let fold = self.world.gangs[*gangs].fold;
             start_over(&mut self.world.needs[fold]);
             let account = self.world.needs[fold].account;
-            self.world.needs[fold].members.clear();
+            self.world.gangs[*gangs].folded.clear();
             self.world.names.accounts[account].fold = None;
             candidates.extend(self.candidates(fold, &members));
         }
@@ -57,7 +57,7 @@ impl Phase1<'_> {
         for one in candidates {
             let fold = one.fold;
             self.settle_fold(one);
-            if self.world.needs[fold].members.is_empty() {
+            if self.world.folded(&self.world.needs[fold]).is_empty() {
                 let account = self.world.needs[fold].account;
                 self.world.names.accounts[account].fold = None;
             } else {
@@ -129,7 +129,9 @@ impl Phase1<'_> {
                 self.world.needs[gang].folded_into = None;
             }
         }
-        self.world.needs[fold].members.clear();
+        if let Some(gangs) = self.world.needs[fold].gangs {
+            self.world.gangs[gangs].folded.clear();
+        }
         self.world.needs[fold].aggregate = Totals::zero();
     }
 
@@ -148,7 +150,8 @@ impl Phase1<'_> {
     /// Makes the fold the need that its present members add up to.
     fn prepare_fold(&mut self, candidates: &Candidates) {
         let fold = candidates.fold;
-        let mut members = std::mem::take(&mut self.world.needs[fold].members);
+        let Some(gangs) = self.world.needs[fold].gangs else { return };
+        let mut members = std::mem::take(&mut self.world.gangs[gangs].folded);
         members.clear();
         members.extend(candidates.members.iter().map(|(_, gang)| *gang));
         for member in &members {
@@ -167,7 +170,7 @@ impl Phase1<'_> {
         row.arrival = earliest;
         row.aggregate = aggregate;
         row.held = held;
-        row.members = members;
+        world.gangs[gangs].folded = members;
     }
 
     /// Gives planned machines back to the view.

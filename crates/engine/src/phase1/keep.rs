@@ -128,7 +128,7 @@ impl Phase1<'_> {
             for &machine in of_run.members.iter().filter(unclaimed) {
                 together.add(domain);
                 if lacks {
-                    let stamp = of_run.stamp.map(|stamp| &world.names.stamps[stamp].stamp);
+                    let stamp = of_run.stamp.map(|stamp| &world.names.stamps[stamp]);
                     let worth = stamp.map_or(0.0, |stamp| stamp.reclamation);
                     left.push((machine, domain, of_run.class, worth));
                 }

@@ -267,7 +267,7 @@ impl Phase1<'_> {
                 row.folded_into.is_some() || row.settled
             };
             let fold = &self.world.needs[row.fold];
-            let fold_settled = fold.members.is_empty() || fold.settled;
+            let fold_settled = row.folded.is_empty() || fold.settled;
             if fold_settled && row.members.iter().all(settled) {
                 let (cluster, tier) = (fold.cluster, self.world.precedence(row.fold));
                 self.world.gangs[gangs].settled = true;

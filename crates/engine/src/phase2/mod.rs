@@ -138,11 +138,8 @@ impl Phase2<'_> {
     /// the drain of a pickier one, which would then evict once more.
     fn reserve_own(&mut self, need: PreparedIx) -> Vec<MachineIx> {
         let row = &self.world.needs[need];
-        let drains = &self.world.names.accounts[row.account].drains;
-        if row.is_quiet() || drains.is_empty() {
-            return Vec::new();
-        }
-        let mut drains = drains.clone();
+        let drains = self.world.drains_for.get(&row.account).filter(|_| !row.is_quiet());
+        let Some(mut drains) = drains.cloned() else { return Vec::new() };
         drains.sort_unstable_by_key(|machine| self.world.machines.rows[*machine].label);
         let mut target = self.target(need);
         let mut reserved = Vec::new();

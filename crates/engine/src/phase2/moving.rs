@@ -78,7 +78,7 @@ impl Phase2<'_> {
                 if !world.names.clusters[cluster].ready {
                     continue;
                 }
-                let stamp = of_run.stamp.map(|stamp| &world.names.stamps[stamp].stamp);
+                let stamp = of_run.stamp.map(|stamp| &world.names.stamps[stamp]);
                 // Without a stamp it is below every priority.
                 if stamp.and_then(|stamp| stamp.priority) < Some(priority) {
                     excess.extend(excess_of(world, run));

@@ -30,7 +30,7 @@ impl Worth {
                 reclamation: profile.reclamation().dollars(),
             };
         }
-        let stamp = world.runs[run].stamp.map(|stamp| &world.names.stamps[stamp].stamp);
+        let stamp = world.runs[run].stamp.map(|stamp| &world.names.stamps[stamp]);
         stamp.map_or_else(Self::default, |stamp| Self {
             priority: stamp.priority,
             interruption: stamp.interruption,
@@ -128,5 +128,5 @@ pub(crate) fn release_order(world: &World, a: MachineIx, b: MachineIx) -> std::c
 /// Reclamation penalty in a machine's stamp.
 pub(crate) fn reclamation(world: &World, machine: MachineIx) -> f64 {
     let stamp = world.machines.rows[machine].stamp;
-    stamp.map_or(0.0, |stamp| world.names.stamps[stamp].stamp.reclamation)
+    stamp.map_or(0.0, |stamp| world.names.stamps[stamp].reclamation)
 }

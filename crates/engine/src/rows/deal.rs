@@ -85,7 +85,7 @@ impl Deal {
                 .then_with(|| rows[a.1].label.cmp(&rows[b.1].label))
         });
         let pool = &world.pools[row.pool];
-        let members = row.members.len();
+        let members = world.folded(row).len();
         let (mut from, mut places) = (0, 0);
         let mut dealt = Vec::with_capacity(turns.len());
         for (turn, machine, picked) in turns {

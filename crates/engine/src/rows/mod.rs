@@ -138,7 +138,7 @@ impl Reader<'_> {
 
 /// Place of a gang among the members of its fold, which are in serving order.
 pub(crate) fn place_of(world: &World, fold: PreparedIx, member: PreparedIx) -> Option<usize> {
-    let members = &world.needs[fold].members;
+    let members = world.folded(&world.needs[fold]);
     members.binary_search_by(|known| world.serving_order(*known, member)).ok()
 }
 

@@ -4,9 +4,9 @@ use std::{cmp::Ordering, sync::Arc};
 
 use bigfleet_model::{Group, Need, Totals};
 
-use super::{Constraint, GangRow, PoolKey, Prepared, Unit, World};
+use super::{Constraint, Few, GangRow, PoolKey, Prepared, Unit, World};
 use crate::{
-    handle::{AccountIx, ClusterIx, GroupIx, PoolIx, PreparedIx, ProfileIx},
+    handle::{AccountIx, ClusterIx, GroupIx, KeyIx, PoolIx, PreparedIx, ProfileIx},
     input::NoAcquire,
 };
 
@@ -55,8 +55,8 @@ impl World {
         let row = &self.needs[known];
         let profile = &self.profiles[row.profile].profile;
         // Whoever sends again shares texts, as a rule.
-        let same_group =
-            std::ptr::eq(row.group.as_str(), need.group.as_str()) || row.group == need.group;
+        let group = self.group(row);
+        let same_group = std::ptr::eq(group.as_str(), need.group.as_str()) || *group == need.group;
         same_group
             && (Arc::ptr_eq(profile, &need.profile)
                 || profile.fingerprint() == need.profile.fingerprint())
@@ -75,7 +75,7 @@ impl World {
         let number = self.add(Prepared {
             arrival: need.arrival,
             aggregate: need.aggregate.clone(),
-            ..blank(constraint, cluster, profile, account, pool, need.group.clone())
+            ..blank(constraint, cluster, profile, account, pool, key)
         });
         self.names.accounts[account].need = Some(number);
         self.join_gangs(number);
@@ -193,8 +193,14 @@ impl World {
         let account = self.names.account(cluster, key);
         let requirements = self.profiles[profile].profile.requirements().to_vec();
         let pool = self.pool(PoolKey { requirements, unit, folded: true, topology: None });
-        let fold = self.add(blank(Constraint::Folded, cluster, profile, account, pool, group));
-        let row = GangRow { members: Vec::new(), fold, settled: false, queued: false };
+        let fold = self.add(blank(Constraint::Folded, cluster, profile, account, pool, key));
+        let row = GangRow {
+            members: Vec::new(),
+            fold,
+            folded: Vec::new(),
+            settled: false,
+            queued: false,
+        };
         let gangs = match self.free_gangs.pop() {
             Some(number) => {
                 let queued = self.gangs[number].queued;
@@ -215,9 +221,9 @@ impl World {
         if self.gangs[gangs].members.is_empty() {
             let fold = self.gangs[gangs].fold;
             self.release(fold);
+            self.gangs[gangs].folded.clear();
             let row = &mut self.needs[fold];
             row.removed = true;
-            row.members.clear();
             let account = row.account;
             let id = (row.cluster, row.profile, self.pools[row.pool].key.unit.clone());
             self.names.accounts[account].fold = None;
@@ -271,7 +277,7 @@ impl World {
     /// fingerprint.
     fn tie_order(&self, a: PreparedIx, b: PreparedIx) -> Ordering {
         let (a, b) = (&self.needs[a], &self.needs[b]);
-        a.group.cmp(&b.group).then_with(|| a.aggregate.cmp_by_name(&b.aggregate))
+        self.group(a).cmp(self.group(b)).then_with(|| a.aggregate.cmp_by_name(&b.aggregate))
     }
 
     /// The tier in which a unit is decided.
@@ -290,7 +296,7 @@ fn blank(
     profile: ProfileIx,
     account: AccountIx,
     pool: PoolIx,
-    group: Group,
+    key: KeyIx,
 ) -> Prepared {
     Prepared {
         constraint,
@@ -299,13 +305,12 @@ fn blank(
         account,
         pool,
         gangs: None,
-        group,
+        key,
         arrival: 0,
         aggregate: Totals::zero(),
         age: 0,
         held: None,
         folded_into: None,
-        members: Vec::new(),
         removed: false,
         stamp: None,
         roll_up: 0,
@@ -314,7 +319,7 @@ fn blank(
         satisfiable: false,
         rule: 0,
         covered: Totals::zero(),
-        credits: Vec::new(),
+        credits: Few::new(),
         picks: Vec::new(),
         plan_stands: false,
         spread_stopped: false,

@@ -1,9 +1,10 @@
 //! Machines: a small hot row each, and what only readers ask for out of line.
 
-use bigfleet_model::{Machine, MachineId, MachineState};
+use bigfleet_model::{Machine, MachineState};
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashTable};
 
+use super::texts::{TextAt, Texts};
 use crate::{
     action::Action,
     handle::{ClassIx, ClusterIx, Column, MachineIx, PreparedIx, RunIx, StampIx},
@@ -16,7 +17,7 @@ pub(crate) struct MachineRow {
     /// Labels order like ids.
     pub(crate) label: u64,
     /// When it last became idle.
-    pub(crate) idle_since: Option<Time>,
+    pub(crate) idle_since: IdleSince,
     pub(crate) class: ClassIx,
     /// Whom it is bound to.
     pub(crate) cluster: Option<ClusterIx>,
@@ -30,6 +31,23 @@ pub(crate) struct MachineRow {
     pub(crate) moved: bool,
     /// Gone; its number is free once nothing refers to it.
     pub(crate) removed: bool,
+}
+
+/// A time, or none, in the space of a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IdleSince(i64);
+
+impl IdleSince {
+    pub(crate) fn get(self) -> Option<Time> {
+        (self.0 != i64::MIN).then_some(Time(self.0))
+    }
+}
+
+impl From<Option<Time>> for IdleSince {
+    fn from(time: Option<Time>) -> Self {
+        // The first instant of all is as good as the second.
+        Self(time.map_or(i64::MIN, |time| time.0.max(i64::MIN + 1)))
+    }
 }
 
 /// What is known of a drain: its end may be counted from now, while the action
@@ -57,18 +75,13 @@ pub(crate) struct Hidden {
     pub(crate) stamp: Option<StampIx>,
 }
 
-/// What no decision reads.
-#[derive(Clone, Debug)]
-pub(crate) struct Cold {
-    pub(crate) id: MachineId,
-    pub(crate) host: Option<Box<(std::sync::Arc<str>, Box<str>)>>,
-}
-
 /// All machines.
 #[derive(Default)]
 pub(crate) struct Machines {
     pub(crate) rows: Column<MachineIx, MachineRow>,
-    pub(crate) cold: Column<MachineIx, Cold>,
+    texts: Column<MachineIx, TextAt>,
+    store: Texts,
+    providers: Providers,
     index: HashTable<MachineIx>,
     /// By id: what is new waits in `fresh` for a label.
     pub(crate) sorted: Vec<MachineIx>,
@@ -88,31 +101,61 @@ fn hash(id: &str) -> u64 {
 
 impl Machines {
     pub(crate) fn find(&self, id: &str) -> Option<MachineIx> {
-        self.index.find(hash(id), |known| &*self.cold[*known].id == id).copied()
+        self.index.find(hash(id), |known| self.id(*known) == id).copied()
     }
 
-    pub(crate) fn insert(&mut self, row: MachineRow, cold: Cold) -> MachineIx {
-        let hashed = hash(&cold.id);
+    pub(crate) fn id(&self, number: MachineIx) -> &str {
+        self.store.id(self.texts[number])
+    }
+
+    /// Provider and reference.
+    pub(crate) fn host(&self, number: MachineIx) -> Option<(&str, &str)> {
+        let (provider, reference) = self.store.host(self.texts[number])?;
+        Some((self.providers.name(provider), reference))
+    }
+
+    /// Notes the host of a known machine.
+    pub(crate) fn set_host(&mut self, number: MachineIx, machine: &Machine) {
+        let known = self.host(number);
+        let host = machine.host.as_ref().map(|host| (&*host.provider, &*host.reference));
+        if known != host {
+            self.store.forget(self.texts[number]);
+            self.texts[number] = self.put(machine);
+        }
+    }
+
+    fn put(&mut self, machine: &Machine) -> TextAt {
+        let host = machine
+            .host
+            .as_ref()
+            .map(|host| (self.providers.intern(&host.provider), host.reference.as_str()));
+        self.store.put(&machine.id, host)
+    }
+
+    pub(crate) fn insert(&mut self, row: MachineRow, machine: &Machine) -> MachineIx {
+        let hashed = hash(&machine.id);
+        let at = self.put(machine);
         let number = match self.free.pop() {
             Some(number) => {
                 self.rows[number] = row;
-                self.cold[number] = cold;
+                self.texts[number] = at;
                 number
             }
             None => {
                 self.rows.push(row);
-                self.cold.push(cold)
+                self.texts.push(at)
             }
         };
-        let cold = &self.cold;
-        self.index.insert_unique(hashed, number, |known| hash(&cold[*known].id));
+        let (store, texts) = (&self.store, &self.texts);
+        self.index.insert_unique(hashed, number, |known| hash(store.id(texts[*known])));
         self.fresh.push(number);
         number
     }
 
     /// Forgets the id; the row stays until [`Self::put_in_order`] has dropped it.
     pub(crate) fn forget(&mut self, number: MachineIx) {
-        let hashed = hash(&self.cold[number].id);
+        let hashed = hash(self.id(number));
+        self.store.forget(self.texts[number]);
         if let Ok(entry) = self.index.find_entry(hashed, |known| *known == number) {
             entry.remove();
         }
@@ -124,16 +167,36 @@ impl Machines {
         self.errors.remove(&number);
     }
 
+    /// Copies what is left where much was forgotten.
+    fn tidy_texts(&mut self) {
+        if !self.store.is_wasteful() {
+            return;
+        }
+        let mut store = Texts::default();
+        // One that was removed is sorted by its id until its place is free.
+        for number in self.sorted.iter().chain(&self.fresh) {
+            let at = self.texts[*number];
+            let moved = store.put(self.store.id(at), self.store.host(at));
+            if self.rows[*number].removed {
+                store.forget(moved);
+            }
+            self.texts[*number] = moved;
+        }
+        self.store = store;
+    }
+
     /// Gives labels to new machines. True if all labels are new.
     pub(crate) fn put_in_order(&mut self) -> bool {
         if self.removed * 4 > self.sorted.len() + 64 {
             self.drop_removed();
         }
+        self.tidy_texts();
         if self.fresh.is_empty() {
             return false;
         }
-        let cold = &self.cold;
-        let by_id = |a: &MachineIx, b: &MachineIx| cold[*a].id.cmp(&cold[*b].id);
+        let (store, texts) = (&self.store, &self.texts);
+        let id = |number: &MachineIx| store.id(texts[*number]);
+        let by_id = |a: &MachineIx, b: &MachineIx| id(a).cmp(id(b));
         // Machines mostly come in order.
         if !self.fresh.is_sorted_by(|a, b| by_id(a, b).is_lt()) {
             self.fresh.sort_unstable_by(by_id);
@@ -147,12 +210,11 @@ impl Machines {
 
     /// Labels between those of the neighbours; false if there is no room.
     fn squeeze_in(&mut self) -> bool {
-        let cold = &self.cold;
         let mut places = Vec::with_capacity(self.fresh.len());
         let mut rest = &self.sorted[..];
         let mut before = 0;
         for number in &self.fresh {
-            let at = rest.partition_point(|known| cold[*known].id < cold[*number].id);
+            let at = rest.partition_point(|known| self.id(*known) < self.id(*number));
             before += at;
             places.push(before);
             rest = &rest[at..];
@@ -194,9 +256,10 @@ impl Machines {
             std::mem::swap(&mut self.sorted, &mut self.fresh);
         } else {
             self.sorted.append(&mut self.fresh);
-            let cold = &self.cold;
+            let (store, texts) = (&self.store, &self.texts);
+            let id = |number: &MachineIx| store.id(texts[*number]);
             // Two sorted runs: a stable sort merges them.
-            self.sorted.sort_by(|a, b| cold[*a].id.cmp(&cold[*b].id));
+            self.sorted.sort_by(|a, b| id(a).cmp(id(b)));
         }
         let step = (u64::MAX / 2) / (self.sorted.len() as u64 + 1);
         for (at, number) in self.sorted.iter().enumerate() {
@@ -239,26 +302,20 @@ impl Machines {
     }
 }
 
-impl Cold {
-    pub(crate) fn of(machine: &Machine, providers: &mut Providers) -> Self {
-        let host = machine.host.as_ref().map(|host| {
-            Box::new((providers.intern(&host.provider), Box::from(host.reference.as_str())))
-        });
-        Self { id: machine.id.clone(), host }
-    }
-}
-
 /// Names of providers, each once.
 #[derive(Default)]
-pub(crate) struct Providers(Vec<std::sync::Arc<str>>);
+struct Providers(Vec<Box<str>>);
 
 impl Providers {
-    fn intern(&mut self, name: &str) -> std::sync::Arc<str> {
-        if let Some(known) = self.0.iter().find(|known| &***known == name) {
-            return known.clone();
-        }
-        let name: std::sync::Arc<str> = name.into();
-        self.0.push(name.clone());
-        name
+    fn intern(&mut self, name: &str) -> u32 {
+        let known = self.0.iter().position(|known| &**known == name);
+        known.unwrap_or_else(|| {
+            self.0.push(name.into());
+            self.0.len() - 1
+        }) as u32
+    }
+
+    fn name(&self, number: u32) -> &str {
+        self.0.get(number as usize).map_or("", |name| name)
     }
 }

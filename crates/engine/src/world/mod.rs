@@ -14,22 +14,23 @@ mod run;
 mod seat;
 mod shelf;
 mod supply;
+mod texts;
 mod topology;
 
 use std::sync::Arc;
 
-use bigfleet_model::{Class, Fingerprint, Profile, Totals};
+use bigfleet_model::{Class, Fingerprint, Group, Profile, Totals};
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashTable};
 
 pub(crate) use class::{ClassIndex, ClassRow, UnboundRuns};
 pub(crate) use demand::Turn;
-pub(crate) use machine::{Cold, DrainEnd, DrainRow, Hidden, MachineRow, Machines, Providers};
+pub(crate) use machine::{DrainEnd, DrainRow, Hidden, MachineRow, Machines};
 pub(crate) use names::{ClusterRow, Names};
 pub(crate) use pool::{PoolKey, PoolRow, RankRow};
 pub(crate) use prepared::{GangRow, Pick, Prepared, lowers};
 pub(crate) use profile::{Constraint, Precedence, ProfileRow};
-pub(crate) use run::{KeepLevel, RunKind, RunRow};
+pub(crate) use run::{Few, KeepLevel, RunKind, RunRow};
 pub(crate) use topology::{Topologies, TopologyRow};
 
 use crate::{
@@ -53,9 +54,8 @@ pub(crate) struct World {
     pub(crate) pools: Column<PoolIx, PoolRow>,
     pool_numbers: HashMap<PoolKey, PoolIx, FixedState>,
     pub(crate) machines: Machines,
-    pub(crate) providers: Providers,
     pub(crate) runs: Column<RunIx, RunRow>,
-    run_numbers: HashMap<RunId, RunIx, FixedState>,
+    run_numbers: HashTable<RunIx>,
     free_runs: Vec<RunIx>,
     pub(crate) needs: Column<PreparedIx, Prepared>,
     free_needs: Vec<PreparedIx>,
@@ -74,6 +74,8 @@ pub(crate) struct World {
     pub(crate) unready: Vec<PreparedIx>,
     /// Drains by machine, in numbers.
     pub(crate) drains: HashMap<MachineIx, DrainRow, FixedState>,
+    /// Machines that drain for a need, by whom it is.
+    pub(crate) drains_for: HashMap<AccountIx, Vec<MachineIx>, FixedState>,
     /// Idle machines that may be given back, by the time since when they idle.
     pub(crate) idle: std::collections::BTreeSet<(Time, MachineIx)>,
     /// Runs of bound machines of which some are unclaimed, of all clusters.
@@ -194,6 +196,18 @@ impl World {
             && (need.constraint != Constraint::Same
                 || need.domain.is_none()
                 || self.domain(need, class) == need.domain)
+    }
+
+    /// Gangs that a fold serves, in serving order; none of what is no fold.
+    pub(crate) fn folded(&self, need: &Prepared) -> &[PreparedIx] {
+        match need.gangs.filter(|_| need.is_fold() && !need.removed) {
+            Some(gangs) => &self.gangs[gangs].folded,
+            None => &[],
+        }
+    }
+
+    pub(crate) fn group(&self, need: &Prepared) -> &Group {
+        self.names.group(need.key)
     }
 
     /// Whether a need holds nothing but its own machines, and has not been decided

@@ -8,9 +8,7 @@ use hashbrown::{HashMap, HashTable};
 use smallvec::SmallVec;
 
 use super::{profile::Precedence, shelf::Shelves};
-use crate::handle::{
-    AccountIx, ClassIx, ClusterIx, Column, KeyIx, MachineIx, PreparedIx, RunIx, StampIx,
-};
+use crate::handle::{AccountIx, ClassIx, ClusterIx, Column, KeyIx, PreparedIx, RunIx, StampIx};
 
 pub(crate) struct ClusterRow {
     pub(crate) id: ClusterId,
@@ -57,9 +55,11 @@ impl ClusterRow {
 /// A stamp in numbers.
 #[derive(Clone)]
 pub(crate) struct StampRow {
-    pub(crate) stamp: Arc<Stamp>,
     pub(crate) key: KeyIx,
     pub(crate) for_cluster: Option<ClusterIx>,
+    pub(crate) priority: Option<i32>,
+    pub(crate) interruption: f64,
+    pub(crate) reclamation: f64,
 }
 
 /// A need or fold of a cluster by its identity, and what is stamped for it.
@@ -78,8 +78,6 @@ pub(crate) struct AccountRow {
     pub(crate) uniform: Option<ClassIx>,
     /// A run came since stamps were last compared with the need's.
     pub(crate) unchecked: bool,
-    /// Machines that drain for it.
-    pub(crate) drains: Vec<MachineIx>,
 }
 
 /// Texts and their numbers.
@@ -90,8 +88,9 @@ pub(crate) struct Names {
     keys: Column<KeyIx, (Fingerprint, Group)>,
     key_numbers: HashTable<KeyIx>,
     pub(crate) stamps: Column<StampIx, StampRow>,
-    stamp_numbers: HashMap<StampKey, StampIx, FixedState>,
-    stamp_addresses: HashMap<usize, StampIx, FixedState>,
+    stamp_numbers: HashTable<StampIx>,
+    /// Machines of one need come one after the other.
+    last_stamp: Option<(Arc<Stamp>, StampIx)>,
     pub(crate) accounts: Column<AccountIx, AccountRow>,
     account_numbers: HashMap<(ClusterIx, KeyIx), AccountIx, FixedState>,
     /// A cluster came since ranks were given.
@@ -99,10 +98,21 @@ pub(crate) struct Names {
 }
 
 /// A stamp by value; bits of the penalties.
-type StampKey = (KeyIx, Option<ClusterIx>, Option<i32>, u64, u64);
+type StampId = (KeyIx, Option<ClusterIx>, Option<i32>, (u64, u64));
+
+impl StampRow {
+    fn id(&self) -> StampId {
+        let penalties = (self.interruption.to_bits(), self.reclamation.to_bits());
+        (self.key, self.for_cluster, self.priority, penalties)
+    }
+}
 
 fn hash(fingerprint: &Fingerprint, group: &Group) -> u64 {
-    FixedState::default().hash_one((fingerprint, group))
+    hash_one(&(fingerprint, group))
+}
+
+fn hash_one(id: &impl std::hash::Hash) -> u64 {
+    FixedState::default().hash_one(id)
 }
 
 impl Names {
@@ -148,26 +158,59 @@ impl Names {
     }
 
     pub(crate) fn stamp(&mut self, stamp: &Arc<Stamp>) -> StampIx {
-        if let Some(known) = self.stamp_addresses.get(&(Arc::as_ptr(stamp) as usize)) {
-            return *known;
+        if let Some((last, number)) = &self.last_stamp
+            && Arc::ptr_eq(last, stamp)
+        {
+            return *number;
         }
-        let key = self.key(&stamp.fingerprint, &stamp.group);
-        let for_cluster = stamp.for_cluster.as_ref().map(|cluster| self.cluster(cluster));
-        let value = (
-            key,
-            for_cluster,
-            stamp.priority,
-            stamp.interruption.to_bits(),
-            stamp.reclamation.to_bits(),
-        );
-        if let Some(known) = self.stamp_numbers.get(&value) {
-            return *known;
-        }
-        let number = self.stamps.push(StampRow { stamp: stamp.clone(), key, for_cluster });
-        self.stamp_numbers.insert(value, number);
-        // The row keeps what is behind the address alive.
-        self.stamp_addresses.insert(Arc::as_ptr(stamp) as usize, number);
+        let row = StampRow {
+            key: self.key(&stamp.fingerprint, &stamp.group),
+            for_cluster: stamp.for_cluster.as_ref().map(|cluster| self.cluster(cluster)),
+            priority: stamp.priority,
+            interruption: stamp.interruption,
+            reclamation: stamp.reclamation,
+        };
+        let number = self.intern_stamp(row);
+        self.last_stamp = Some((stamp.clone(), number));
         number
+    }
+
+    /// What is left of a stamp that serves no need any more.
+    pub(crate) fn nameless(&mut self, stamp: StampIx) -> StampIx {
+        let key = self.key(&Fingerprint::from(""), &Group::none());
+        let row = StampRow { key, ..self.stamps[stamp].clone() };
+        self.intern_stamp(row)
+    }
+
+    fn intern_stamp(&mut self, row: StampRow) -> StampIx {
+        let id = row.id();
+        let is = |known: &StampIx| self.stamps[*known].id() == id;
+        if let Some(known) = self.stamp_numbers.find(hash_one(&id), is) {
+            return *known;
+        }
+        let number = self.stamps.push(row);
+        let stamps = &self.stamps;
+        let hash = |known: &StampIx| hash_one(&stamps[*known].id());
+        self.stamp_numbers.insert_unique(hash_one(&id), number, hash);
+        number
+    }
+
+    /// A stamp in words.
+    pub(crate) fn stamp_text(&self, stamp: StampIx) -> Stamp {
+        let row = &self.stamps[stamp];
+        let (fingerprint, group) = self.keys[row.key].clone();
+        Stamp {
+            priority: row.priority,
+            interruption: row.interruption,
+            reclamation: row.reclamation,
+            fingerprint,
+            group,
+            for_cluster: row.for_cluster.map(|cluster| self.clusters[cluster].id.clone()),
+        }
+    }
+
+    pub(crate) fn group(&self, key: KeyIx) -> &Group {
+        &self.keys[key].1
     }
 
     pub(crate) fn account(&mut self, cluster: ClusterIx, key: KeyIx) -> AccountIx {

@@ -1,12 +1,12 @@
 //! A need as the phases see it: one that its cluster sent, or a fold of several.
 
-use bigfleet_model::{Group, Totals};
+use bigfleet_model::Totals;
 
-use super::profile::Constraint;
+use super::{Few, profile::Constraint};
 use crate::{
     handle::{
-        AccountIx, ClusterIx, DomainIx, GroupIx, MachineIx, PoolIx, PreparedIx, ProfileIx, RunIx,
-        StampIx,
+        AccountIx, ClusterIx, DomainIx, GroupIx, KeyIx, MachineIx, PoolIx, PreparedIx, ProfileIx,
+        RunIx, StampIx,
     },
     input::NoAcquire,
 };
@@ -23,44 +23,20 @@ pub(crate) struct Pick {
     pub(crate) runner_up: Option<f64>,
 }
 
-/// A need through the cycle, and what it came to in the last one.
+/// A need through the cycle, and what it came to in the last one. Three cache
+/// lines: what every need is asked, what it wants and has, and which machines.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Prepared {
     pub(crate) constraint: Constraint,
-    pub(crate) cluster: ClusterIx,
-    pub(crate) profile: ProfileIx,
-    pub(crate) account: AccountIx,
-    pub(crate) pool: PoolIx,
-    /// The gangs with which it may fold.
-    pub(crate) gangs: Option<GroupIx>,
-    pub(crate) group: Group,
-    pub(crate) arrival: i64,
-    pub(crate) aggregate: Totals,
-    pub(crate) age: u32,
     pub(crate) held: Option<NoAcquire>,
-    /// The fold that serves it.
-    pub(crate) folded_into: Option<PreparedIx>,
-    /// Of a fold, in serving order; empty if it does not stand.
-    pub(crate) members: Vec<PreparedIx>,
-    /// Gone; its number is free.
-    pub(crate) removed: bool,
-    /// Number of the stamp that its machines carry, once it is known.
-    pub(crate) stamp: Option<StampIx>,
-    /// Number of the roll-up that last named it.
-    pub(crate) roll_up: u32,
-
-    /// Parked in the last cycle: the age has grown since.
-    pub(crate) was_parked: bool,
-    pub(crate) domain: Option<DomainIx>,
-    pub(crate) satisfiable: bool,
     /// Rule that decided the domain; 0 without a contest.
     pub(crate) rule: u8,
-    /// Sum of what its machines contribute.
-    pub(crate) covered: Totals,
-    /// Machines it is credited with.
-    pub(crate) credits: Vec<MachineIx>,
-    /// Machines it acquires.
-    pub(crate) picks: Vec<Pick>,
+    /// Gone; its number is free.
+    pub(crate) removed: bool,
+    /// Parked in the last cycle: the age has grown since.
+    pub(crate) was_parked: bool,
+    pub(crate) satisfiable: bool,
     /// `picks` is what it would take if nothing changed since it planned.
     pub(crate) plan_stands: bool,
     /// A hard spread stopped acquisition while candidates remained.
@@ -82,10 +58,36 @@ pub(crate) struct Prepared {
     pub(crate) has_gaps: bool,
     /// Is among the needs to be decided.
     pub(crate) queued: bool,
+    /// Is in the list of needs with machines that are not Configured yet.
+    pub(crate) listed_unready: bool,
+    pub(crate) cluster: ClusterIx,
+    pub(crate) profile: ProfileIx,
+    pub(crate) account: AccountIx,
+    pub(crate) pool: PoolIx,
+    /// The gangs with which it may fold.
+    pub(crate) gangs: Option<GroupIx>,
+    /// The fold that serves it.
+    pub(crate) folded_into: Option<PreparedIx>,
+    pub(crate) domain: Option<DomainIx>,
+    pub(crate) age: u32,
+    pub(crate) arrival: i64,
+    /// Number of the roll-up that last named it.
+    pub(crate) roll_up: u32,
+    /// Number of the stamp that its machines carry, once it is known.
+    pub(crate) stamp: Option<StampIx>,
+
+    pub(crate) aggregate: Totals,
+    /// Sum of what its machines contribute.
+    pub(crate) covered: Totals,
+
+    /// Machines it is credited with.
+    pub(crate) credits: Few,
+    /// Machines it acquires.
+    pub(crate) picks: Vec<Pick>,
+    /// Fingerprint and group.
+    pub(crate) key: KeyIx,
     /// How many of its machines are not Configured yet.
     pub(crate) unready: u32,
-    /// Is in the list of needs with such machines.
-    pub(crate) listed_unready: bool,
     /// Row of the last cycle's shortfalls, if it was left short.
     pub(crate) short: Option<u32>,
 }
@@ -132,6 +134,8 @@ pub(crate) struct GangRow {
     pub(crate) members: Vec<PreparedIx>,
     /// The need that they fold into.
     pub(crate) fold: PreparedIx,
+    /// Those of them that did, in serving order.
+    pub(crate) folded: Vec<PreparedIx>,
     pub(crate) settled: bool,
     pub(crate) queued: bool,
 }
@@ -139,4 +143,12 @@ pub(crate) struct GangRow {
 /// Whether a contribution lowers some positive dimension of a residual.
 pub(crate) fn lowers(residual: &Totals, contribution: &Totals) -> bool {
     residual.meets(contribution)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_need_takes_three_cache_lines() {
+        assert_eq!(size_of::<super::Prepared>(), 192);
+    }
 }

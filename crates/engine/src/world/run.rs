@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use smallvec::SmallVec;
+
 use crate::handle::{AccountIx, ClassIx, ClusterIx, MachineIx, StampIx};
 
 /// What a run's machines are to a decision.
@@ -48,6 +50,9 @@ impl KeepLevel {
     }
 }
 
+/// Machines: four fit inside, and most runs and needs have few.
+pub(crate) type Few = SmallVec<[MachineIx; 4]>;
+
 /// Machines of one kind, class, cluster and stamp, in id order.
 #[derive(Debug)]
 pub(crate) struct RunRow {
@@ -58,7 +63,7 @@ pub(crate) struct RunRow {
     pub(crate) stamp: Option<StampIx>,
     /// Whose they are by their stamp.
     pub(crate) account: Option<AccountIx>,
-    pub(crate) members: Vec<MachineIx>,
+    pub(crate) members: Few,
     /// How many are claimed.
     pub(crate) claimed: u32,
     /// How many that nobody claims the last Phase 2 picked.
@@ -90,7 +95,7 @@ impl RunRow {
             cluster,
             stamp,
             account,
-            members: Vec::new(),
+            members: Few::new(),
             claimed: 0,
             doomed: 0,
             next: 0,
@@ -100,6 +105,11 @@ impl RunRow {
             open_at: None,
             listed: false,
         }
+    }
+
+    /// What makes its machines one run.
+    pub(crate) const fn id(&self) -> super::RunId {
+        (self.kind, self.class, self.cluster, self.stamp)
     }
 
     pub(crate) fn has_unclaimed(&self) -> bool {

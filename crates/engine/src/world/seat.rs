@@ -1,8 +1,11 @@
 //! Every machine into its run, and claims on the machines of runs.
 
-use bigfleet_model::MachineState;
+use std::hash::BuildHasher;
 
-use super::{KeepLevel, RunKind, RunRow, Unit, World};
+use bigfleet_model::MachineState;
+use foldhash::fast::FixedState;
+
+use super::{Few, KeepLevel, RunKind, RunRow, Unit, World};
 use crate::{
     handle::{AccountIx, ClassIx, MachineIx, PreparedIx, RunIx},
     input::HeldBack,
@@ -13,6 +16,10 @@ use crate::{
 enum Way {
     Out,
     In,
+}
+
+fn hash(id: &super::RunId) -> u64 {
+    FixedState::default().hash_one(id)
 }
 
 impl World {
@@ -104,7 +111,8 @@ impl World {
     }
 
     fn run(&mut self, id: super::RunId, account: Option<AccountIx>) -> RunIx {
-        if let Some(known) = self.run_numbers.get(&id) {
+        let is = |known: &RunIx| self.runs[*known].id() == id;
+        if let Some(known) = self.run_numbers.find(hash(&id), is) {
             return *known;
         }
         let row = RunRow::new(id.0, id.1, id.2, id.3, account);
@@ -115,7 +123,8 @@ impl World {
             }
             None => self.runs.push(row),
         };
-        self.run_numbers.insert(id, number);
+        let runs = &self.runs;
+        self.run_numbers.insert_unique(hash(&id), number, |known| hash(&runs[*known].id()));
         number
     }
 
@@ -159,8 +168,10 @@ impl World {
         }
         self.open_or_close(number);
         if !wanted {
-            let run = &self.runs[number];
-            self.run_numbers.remove(&(run.kind, run.class, run.cluster, run.stamp));
+            let hashed = hash(&self.runs[number].id());
+            if let Ok(entry) = self.run_numbers.find_entry(hashed, |known| *known == number) {
+                entry.remove();
+            }
             self.free_runs.push(number);
         }
     }
@@ -294,7 +305,7 @@ impl World {
     /// order (§2, §6.1).
     pub(crate) fn keep_level(&self, run: RunIx) -> KeepLevel {
         let row = &self.runs[run];
-        let stamp = row.stamp.map(|stamp| &self.names.stamps[stamp].stamp);
+        let stamp = row.stamp.map(|stamp| &self.names.stamps[stamp]);
         KeepLevel {
             kind: row.kind,
             price: self.classes[row.class].price,
@@ -435,7 +446,7 @@ impl World {
 type Moves<'m> = &'m [(RunIx, Way, u64, MachineIx)];
 
 /// Closes the gaps in one pass.
-fn take_out(members: &mut Vec<MachineIx>, out: Moves<'_>, label: impl Fn(&MachineIx) -> u64) {
+fn take_out(members: &mut Few, out: Moves<'_>, label: impl Fn(&MachineIx) -> u64) {
     let (mut to, mut from) = (0, 0);
     for (_, _, gone, _) in out {
         let at = from + members[from..].partition_point(|known| label(known) < *gone);
@@ -453,7 +464,7 @@ fn take_out(members: &mut Vec<MachineIx>, out: Moves<'_>, label: impl Fn(&Machin
 }
 
 /// Opens the gaps in one pass, from the end.
-fn put_in(members: &mut Vec<MachineIx>, into: Moves<'_>, label: impl Fn(&MachineIx) -> u64) {
+fn put_in(members: &mut Few, into: Moves<'_>, label: impl Fn(&MachineIx) -> u64) {
     if into.is_empty() {
         return;
     }

@@ -1,8 +1,10 @@
 //! Machines come, change and go; what is pending hides what is reported (§3).
 
+use std::sync::Arc;
+
 use bigfleet_model::{CapacityType, MachineState};
 
-use super::{Cold, DrainEnd, DrainRow, Hidden, MachineRow, World};
+use super::{DrainEnd, DrainRow, Hidden, MachineRow, World};
 use crate::{
     action::{Action, ActionKind},
     handle::{AccountIx, MachineIx, StampIx},
@@ -34,15 +36,15 @@ impl World {
                 self.unlist_idle(number);
                 let row = &mut self.machines.rows[number];
                 let before = std::mem::replace(&mut row.class, class);
-                row.idle_since = tracked.idle_since;
+                row.idle_since = tracked.idle_since.into();
                 self.classes[before].machines -= 1;
-                self.machines.cold[number] = Cold::of(machine, &mut self.providers);
+                self.machines.set_host(number, machine);
                 number
             }
             None => {
                 let row = MachineRow {
                     label: 0,
-                    idle_since: tracked.idle_since,
+                    idle_since: tracked.idle_since.into(),
                     class,
                     cluster,
                     stamp,
@@ -53,7 +55,7 @@ impl World {
                     moved: false,
                     removed: false,
                 };
-                self.machines.insert(row, Cold::of(machine, &mut self.providers))
+                self.machines.insert(row, machine)
             }
         };
         self.classes[class].machines += 1;
@@ -116,11 +118,12 @@ impl World {
         }
         let mut reported = self.machines.reported(number);
         let hidden = self.machines.hidden.contains_key(&number);
+        let text = || Arc::new(self.names.stamp_text(stamp));
         for action in self.machines.pending.get_mut(&number).into_iter().flatten() {
             if let ActionKind::Bootstrap(acquisition) | ActionKind::Provision(acquisition) =
                 &mut action.kind
             {
-                acquisition.stamp = self.names.stamps[stamp].stamp.clone();
+                acquisition.stamp = text();
             }
         }
         if !hidden {
@@ -224,10 +227,15 @@ impl World {
             None => self.drains.remove(&number),
         };
         if let Some(account) = before.and_then(|drain| drain.preemptor) {
-            self.names.accounts[account].drains.retain(|known| *known != number);
+            if let Some(drains) = self.drains_for.get_mut(&account) {
+                drains.retain(|known| *known != number);
+                if drains.is_empty() {
+                    self.drains_for.remove(&account);
+                }
+            }
         }
         if let Some(account) = account {
-            self.names.accounts[account].drains.push(number);
+            self.drains_for.entry(account).or_default().push(number);
         }
     }
 
@@ -236,7 +244,7 @@ impl World {
         let row = &self.machines.rows[number];
         let kind = self.classes[row.class].capacity_type();
         let released = matches!(kind, CapacityType::OnDemand | CapacityType::Spot);
-        row.idle_since.filter(|_| row.state == MachineState::Idle && released)
+        row.idle_since.get().filter(|_| row.state == MachineState::Idle && released)
     }
 
     fn unlist_idle(&mut self, number: MachineIx) {

@@ -13,10 +13,11 @@ use bigfleet_wire::v1alpha1 as wire;
 
 pub(crate) const RACK: &str = "rack";
 
-/// Worlds per test; `BIGFLEET_WORLDS` asks for more.
+/// Worlds per test; `BIGFLEET_WORLDS` asks for more, shared among the many tests.
 pub(crate) fn seeds(worlds: u64) -> Range<u64> {
     let asked = std::env::var("BIGFLEET_WORLDS").ok();
-    0..asked.map_or(worlds, |text| text.parse().expect("BIGFLEET_WORLDS is a number"))
+    let asked = asked.map(|text| text.parse::<u64>().expect("BIGFLEET_WORLDS is a number"));
+    0..asked.map_or(worlds, |asked| worlds.max(asked / 10))
 }
 
 /// An idle machine on demand, of so many cores.
