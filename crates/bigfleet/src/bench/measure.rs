@@ -116,7 +116,8 @@ impl Samples {
         self.instructions.sort_unstable();
         let per_cycle = |sum: u64| sum as f64 / f64::from(self.counted.max(1));
         let peak_rss_bytes = memory::peak_resident_bytes();
-        let above = peak_rss_bytes.saturating_sub(subject.base) as f64;
+        // What stays: the peak also holds what loading took for a while.
+        let above = memory::resident_bytes().saturating_sub(subject.base) as f64;
         let scan = quantile_ms(&self.scanned, 50).max(f64::MIN_POSITIVE);
         Measurement {
             name: subject.name.clone(),

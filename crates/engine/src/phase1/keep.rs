@@ -63,9 +63,9 @@ impl Phase1<'_> {
         }
     }
 
-    /// Whether all its machines are its own, contribute to all that it wants, and
-    /// none can be spared. Then a walk reaches every bound machine before the need is
-    /// covered, and so keeps it: the rule, and quick to see, for it looks at runs.
+    /// Whether all its machines contribute to all that it wants, and none can be
+    /// spared. Then a walk reaches every bound machine before the need is covered, and
+    /// so keeps it: the rule, and quick to see, for mostly it looks at runs.
     fn needs_all(&self, need: PreparedIx) -> bool {
         let world = &*self.world;
         let row = &world.needs[need];
@@ -75,15 +75,25 @@ impl Phase1<'_> {
             capacity.spans(&row.aggregate)
                 && !row.covered.sub_sat(contribution.as_ref()).covers(&row.aggregate)
         };
-        let mut needed = !row.looked_around;
-        self.own_accounts(need, |account| {
-            let account = &world.names.accounts[account];
-            needed = needed
-                && match account.uniform {
-                    Some(class) => is_needed(class),
-                    None => account.runs.iter().all(|run| is_needed(world.runs[*run].class)),
-                };
-        });
+        let mut needed = true;
+        if row.looked_around {
+            // Some may be others', so each has its own say.
+            let mut last = None;
+            for machine in &row.credits {
+                let class = Some(world.machines.rows[*machine].class);
+                needed = needed && (class == last || class.is_some_and(is_needed));
+                last = class;
+            }
+        } else {
+            self.own_accounts(need, |account| {
+                let account = &world.names.accounts[account];
+                needed = needed
+                    && match account.uniform {
+                        Some(class) => is_needed(class),
+                        None => account.runs.iter().all(|run| is_needed(world.runs[*run].class)),
+                    };
+            });
+        }
         needed && row.picks.iter().all(|pick| is_needed(world.runs[pick.run].class))
     }
 
