@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     handle::{ClassIx, PoolIx, PreparedIx},
-    world::RunKind,
+    world::{RunKind, Supply},
 };
 
 /// What a gang could be credited with in one domain.
@@ -21,6 +21,41 @@ pub(crate) struct Bucket {
     credited: Totals,
     own: Totals,
     count: usize,
+}
+
+/// Buckets by the places of their domains, most of them empty.
+#[derive(Default)]
+pub(crate) struct Buckets {
+    rows: Vec<Bucket>,
+    /// Places of those that are not.
+    filled: Vec<u32>,
+}
+
+impl Buckets {
+    fn start_over(&mut self, domains: usize) {
+        for place in self.filled.drain(..) {
+            self.rows[place as usize] = Bucket::default();
+        }
+        if self.rows.len() < domains {
+            self.rows.resize_with(domains, Bucket::default);
+        }
+    }
+
+    fn at(&mut self, place: u32) -> &mut Bucket {
+        let bucket = &mut self.rows[place as usize];
+        if bucket.count == 0 {
+            self.filled.push(place);
+        }
+        bucket
+    }
+
+    fn is_filled(&self, place: u32) -> bool {
+        self.rows[place as usize].count > 0
+    }
+
+    fn filled(&self) -> impl Iterator<Item = (u32, &Bucket)> {
+        self.filled.iter().map(|place| (*place, &self.rows[*place as usize]))
+    }
 }
 
 /// A domain as the rules see it.
@@ -72,8 +107,7 @@ impl Phase1<'_> {
         let pool = self.world.needs[need].pool;
         self.count_domains(pool);
         let mut buckets = std::mem::take(&mut self.scratch.buckets);
-        buckets.clear();
-        buckets.resize_with(self.world.pools[pool].domains.len(), Bucket::default);
+        buckets.start_over(self.world.pools[pool].domains.len());
         let mut heads = std::mem::take(&mut self.scratch.heads);
         heads.clear();
         self.own_heads(need, &mut heads);
@@ -101,17 +135,18 @@ impl Phase1<'_> {
 
     /// The one domain in which the gang's own machines cover it: no rule prefers
     /// another, whatever there is. So a gang that is served looks at nobody else.
-    fn own_domain(&self, need: PreparedIx, buckets: &[Bucket]) -> Option<usize> {
+    fn own_domain(&self, need: PreparedIx, buckets: &Buckets) -> Option<usize> {
         let wanted = &self.world.needs[need].aggregate;
         if wanted.is_zero() {
             return None;
         }
-        let mut covering = (0..buckets.len()).filter(|at| buckets[*at].own.covers(wanted));
+        let covers = |(_, bucket): &(u32, &Bucket)| bucket.own.covers(wanted);
+        let mut covering = buckets.filled().filter(covers).map(|(place, _)| place as usize);
         covering.next().filter(|_| covering.next().is_none())
     }
 
     /// Adds what is left of these runs to their domains.
-    fn fill(&self, need: PreparedIx, heads: &[Head], buckets: &mut [Bucket], own: bool) {
+    fn fill(&self, need: PreparedIx, heads: &[Head], buckets: &mut Buckets, own: bool) {
         let world = &*self.world;
         let row = &world.needs[need];
         let pool = &world.pools[row.pool];
@@ -126,8 +161,11 @@ impl Phase1<'_> {
                 true => run.members.len(),
                 false => run.members.len() - run.claimed as usize,
             };
+            if count == 0 {
+                continue;
+            }
             let amount = world.classes[run.class].capacity.scale(count as u64);
-            let bucket = &mut buckets[place as usize];
+            let bucket = buckets.at(place);
             bucket.credited.add_assign(&amount);
             if own {
                 bucket.own.add_assign(&amount);
@@ -137,25 +175,21 @@ impl Phase1<'_> {
     }
 
     /// Place, satisfiability and rule of the preferred domain.
-    fn compare(&self, need: PreparedIx, buckets: &[Bucket]) -> Option<(usize, bool, u8)> {
+    fn compare(&self, need: PreparedIx, buckets: &Buckets) -> Option<(usize, bool, u8)> {
         let row = &self.world.needs[need];
         let wanted = &row.aggregate;
-        let domains = &self.world.pools[row.pool].domains;
+        let pool = &self.world.pools[row.pool];
         let quiet = row.is_quiet();
-        let judge = |(place, bucket): (usize, &Bucket)| {
-            let acquirable = domains.get(place).filter(|_| !quiet);
+        let judge = |place: u32, bucket: &Bucket, acquirable: Option<&Supply>| {
             let count = bucket.count + acquirable.map_or(0, |acquirable| acquirable.count);
-            if count == 0 {
-                return None;
-            }
             let mut total = bucket.credited.clone();
             let mut paid = bucket.credited.clone();
             if let Some(acquirable) = acquirable {
                 total.add_assign(&acquirable.total);
                 paid.add_assign(&acquirable.idle);
             }
-            Some(Judged {
-                place,
+            Judged {
+                place: place as usize,
                 satisfiable: total.covers(wanted),
                 credited: coverage(&bucket.credited, wanted),
                 own: coverage(&bucket.own, wanted),
@@ -163,9 +197,17 @@ impl Phase1<'_> {
                 load: load(&total, wanted),
                 total: coverage(&total, wanted),
                 count,
-            })
+            }
         };
-        let mut judged = buckets.iter().enumerate().filter_map(judge);
+        let empty = Bucket::default();
+        let filled = buckets.filled().map(|(place, bucket)| {
+            let acquirable = &pool.domains[place as usize].supply;
+            judge(place, bucket, Some(acquirable).filter(|_| !quiet))
+        });
+        let others = (!quiet).then(|| pool.alike.firsts(|place| buckets.is_filled(place)));
+        let others = others.into_iter().flatten();
+        let others = others.map(|(place, supply)| judge(place, &empty, Some(supply)));
+        let mut judged = filled.chain(others);
         let mut best = judged.next()?;
         let mut second: Option<Judged> = None;
         for other in judged {
@@ -199,10 +241,11 @@ impl Phase1<'_> {
             }
         }
         let mut domains = std::mem::take(&mut world.pools[pool].domains);
-        for domain in &mut domains {
-            domain.total = Totals::zero();
-            domain.idle = Totals::zero();
-            domain.count = 0;
+        let mut alike = std::mem::take(&mut world.pools[pool].alike);
+        alike.clear();
+        for (place, domain) in domains.iter_mut().enumerate() {
+            let supply = &mut domain.supply;
+            *supply = Supply::default();
             for &rank in &domain.ranks {
                 let rank = &world.pools[pool].ranks[rank as usize];
                 let left: usize = rank.runs.iter().map(|run| world.left(*run)).sum();
@@ -210,15 +253,18 @@ impl Phase1<'_> {
                     continue;
                 }
                 let amount = world.classes[rank.sample].capacity.scale(left as u64);
-                domain.total.add_assign(&amount);
+                supply.total.add_assign(&amount);
                 if rank.kind == RunKind::Idle {
-                    domain.idle.add_assign(&amount);
+                    supply.idle.add_assign(&amount);
                 }
-                domain.count += left;
+                supply.count += left;
+            }
+            if supply.count > 0 {
+                alike.insert(place as u32, supply);
             }
         }
         let row = &mut world.pools[pool];
-        row.domains = domains;
+        (row.domains, row.alike) = (domains, alike);
         row.counted_in = world.view;
     }
 
@@ -238,23 +284,22 @@ impl Phase1<'_> {
             let Some(place) = domain.and_then(|domain| row.place(domain, topology)) else {
                 continue;
             };
-            let domain = &mut row.domains[place as usize];
+            let supply = &mut row.domains[place as usize].supply;
+            if supply.count > 0 {
+                row.alike.remove(place, supply);
+            }
             let capacity = &world.classes[class].capacity;
-            for totals in
-                [Some(&mut domain.total), Some(&mut domain.idle).filter(|_| kind == RunKind::Idle)]
-                    .into_iter()
-                    .flatten()
-            {
+            let idle = Some(&mut supply.idle).filter(|_| kind == RunKind::Idle);
+            for totals in [Some(&mut supply.total), idle].into_iter().flatten() {
                 if taken {
                     totals.sub_sat_assign(capacity);
                 } else {
                     totals.add_assign(capacity);
                 }
             }
-            if taken {
-                domain.count -= 1;
-            } else {
-                domain.count += 1;
+            supply.count = if taken { supply.count - 1 } else { supply.count + 1 };
+            if supply.count > 0 {
+                row.alike.insert(place, supply);
             }
         }
     }

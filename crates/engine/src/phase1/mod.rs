@@ -35,7 +35,7 @@ pub(crate) use spread::Spread;
 pub(crate) struct Scratch {
     heads: Vec<credit::Head>,
     ranked: Vec<acquire::Ranked>,
-    buckets: Vec<domain::Bucket>,
+    buckets: domain::Buckets,
     order: Vec<u32>,
     wanting: Vec<Wanting>,
     pub(crate) turns: Vec<Turn>,

@@ -2,6 +2,7 @@
 //! machines that differ only in id as one, and what follows from both kept up to
 //! date as things change.
 
+mod alike;
 mod class;
 mod demand;
 mod digest;
@@ -23,6 +24,7 @@ use bigfleet_model::{Class, Fingerprint, Group, Profile, Totals};
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashTable};
 
+pub(crate) use alike::Supply;
 pub(crate) use class::{ClassIndex, ClassRow, UnboundRuns};
 pub(crate) use demand::Turn;
 pub(crate) use machine::{DrainEnd, DrainRow, Hidden, MachineRow, Machines};

@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use bigfleet_model::{Requirement, Totals};
 
-use super::{ClassRow, RunKind, TopologyRow};
+use super::{
+    ClassRow, RunKind, TopologyRow,
+    alike::{Alike, Supply},
+};
 use crate::handle::{ClassIx, Column, DomainIx, Handle, RunIx, TopologyIx};
 
 /// What makes two needs look at the same supply.
@@ -34,6 +37,8 @@ pub(crate) struct PoolRow {
     pub(crate) exhausted: Option<(u32, u32)>,
     /// Domains of the usable classes, by value; of gangs and spread needs.
     pub(crate) domains: Vec<DomainRow>,
+    /// The domains by what they have.
+    pub(crate) alike: Alike,
     /// View in which `domains` counts what is acquirable.
     pub(crate) counted_in: u32,
 }
@@ -60,10 +65,7 @@ pub(crate) struct DomainRow {
     pub(crate) domain: DomainIx,
     /// Places in `ranks`.
     pub(crate) ranks: Vec<u32>,
-    /// All that is acquirable, and the Idle part of it.
-    pub(crate) total: Totals,
-    pub(crate) idle: Totals,
-    pub(crate) count: usize,
+    pub(crate) supply: Supply,
 }
 
 impl PoolRow {
@@ -77,6 +79,7 @@ impl PoolRow {
             ranked: 0,
             exhausted: None,
             domains: Vec::new(),
+            alike: Alike::default(),
             counted_in: 0,
         }
     }
@@ -145,9 +148,7 @@ impl PoolRow {
             self.domains.extend(domains.into_iter().map(|domain| DomainRow {
                 domain,
                 ranks: Vec::new(),
-                total: Totals::zero(),
-                idle: Totals::zero(),
-                count: 0,
+                supply: Supply::default(),
             }));
         }
         for at in 0..self.classes.len() {
