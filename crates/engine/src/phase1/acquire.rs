@@ -157,9 +157,7 @@ impl Phase1<'_> {
         let row = &self.world.needs[need];
         let pool = &self.world.pools[row.pool];
         let domain = match (row.constraint, row.domain) {
-            (Constraint::Same, Some(domain)) => {
-                self.world.topology(row).and_then(|topology| pool.place(domain, topology))
-            }
+            (Constraint::Same, Some(domain)) => pool.place(domain),
             _ => None,
         };
         let penalty = self.world.profiles[row.profile].penalty;

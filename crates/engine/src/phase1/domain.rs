@@ -154,7 +154,7 @@ impl Phase1<'_> {
         for head in heads {
             let run = &world.runs[head.run];
             let domain = topology.of_class(run.class);
-            let Some(place) = domain.and_then(|domain| pool.place(domain, topology)) else {
+            let Some(place) = domain.and_then(|domain| pool.place(domain)) else {
                 continue;
             };
             let count = match head.is_taken_from() {
@@ -204,8 +204,13 @@ impl Phase1<'_> {
             let acquirable = &pool.domains[place as usize].supply;
             judge(place, bucket, Some(acquirable).filter(|_| !quiet))
         });
-        let others = (!quiet).then(|| pool.alike.firsts(|place| buckets.is_filled(place)));
-        let others = others.into_iter().flatten();
+        let many = pool.has_many_domains() && !quiet;
+        let kinds = many.then(|| pool.alike.firsts(|place| buckets.is_filled(place)));
+        let few = (!many && !quiet).then(|| {
+            let all = (0..).zip(&pool.domains).map(|(place, row)| (place, &row.supply));
+            all.filter(|(place, supply)| supply.count > 0 && !buckets.is_filled(*place))
+        });
+        let others = kinds.into_iter().flatten().chain(few.into_iter().flatten());
         let others = others.map(|(place, supply)| judge(place, &empty, Some(supply)));
         let mut judged = filled.chain(others);
         let mut best = judged.next()?;
@@ -240,6 +245,7 @@ impl Phase1<'_> {
                 }
             }
         }
+        let many_domains = world.pools[pool].has_many_domains();
         let mut domains = std::mem::take(&mut world.pools[pool].domains);
         let mut alike = std::mem::take(&mut world.pools[pool].alike);
         alike.clear();
@@ -259,7 +265,7 @@ impl Phase1<'_> {
                 }
                 supply.count += left;
             }
-            if supply.count > 0 {
+            if many_domains && supply.count > 0 {
                 alike.insert(place as u32, supply);
             }
         }
@@ -281,11 +287,12 @@ impl Phase1<'_> {
                 continue;
             };
             let domain = topology.of_class(class);
-            let Some(place) = domain.and_then(|domain| row.place(domain, topology)) else {
+            let Some(place) = domain.and_then(|domain| row.place(domain)) else {
                 continue;
             };
+            let many = row.has_many_domains();
             let supply = &mut row.domains[place as usize].supply;
-            if supply.count > 0 {
+            if many && supply.count > 0 {
                 row.alike.remove(place, supply);
             }
             let capacity = &world.classes[class].capacity;
@@ -298,7 +305,7 @@ impl Phase1<'_> {
                 }
             }
             supply.count = if taken { supply.count - 1 } else { supply.count + 1 };
-            if supply.count > 0 {
+            if many && supply.count > 0 {
                 row.alike.insert(place, supply);
             }
         }

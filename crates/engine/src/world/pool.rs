@@ -10,6 +10,9 @@ use super::{
 };
 use crate::handle::{ClassIx, Column, DomainIx, Handle, RunIx, TopologyIx};
 
+/// A domain in which the pool has no class.
+const NO_PLACE: u32 = u32::MAX;
+
 /// What makes two needs look at the same supply.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PoolKey {
@@ -37,7 +40,9 @@ pub(crate) struct PoolRow {
     pub(crate) exhausted: Option<(u32, u32)>,
     /// Domains of the usable classes, by value; of gangs and spread needs.
     pub(crate) domains: Vec<DomainRow>,
-    /// The domains by what they have.
+    /// Place of each domain among them, by number.
+    places: Vec<u32>,
+    /// The domains by what they have, where there are many.
     pub(crate) alike: Alike,
     /// View in which `domains` counts what is acquirable.
     pub(crate) counted_in: u32,
@@ -79,6 +84,7 @@ impl PoolRow {
             ranked: 0,
             exhausted: None,
             domains: Vec::new(),
+            places: Vec::new(),
             alike: Alike::default(),
             counted_in: 0,
         }
@@ -122,9 +128,14 @@ impl PoolRow {
     }
 
     /// Place of a domain among the pool's.
-    pub(crate) fn place(&self, domain: DomainIx, topology: &TopologyRow) -> Option<u32> {
-        let at = self.domains.binary_search_by(|row| topology.order(row.domain, domain));
-        at.ok().map(|at| at as u32)
+    pub(crate) fn place(&self, domain: DomainIx) -> Option<u32> {
+        self.places.get(domain.index()).copied().filter(|place| *place != NO_PLACE)
+    }
+
+    /// Whether there are so many domains that it pays to keep them by kind.
+    pub(crate) const fn has_many_domains(&self) -> bool {
+        const FEW: usize = 64;
+        self.domains.len() > FEW
     }
 
     /// Groups the acquirable runs of all usable classes by rank and domain.
@@ -150,13 +161,18 @@ impl PoolRow {
                 ranks: Vec::new(),
                 supply: Supply::default(),
             }));
+            let places = self.domains.iter().map(|row| row.domain.index() + 1);
+            self.places = vec![NO_PLACE; places.max().unwrap_or(0)];
+            for (place, row) in self.domains.iter().enumerate() {
+                self.places[row.domain.index()] = place as u32;
+            }
         }
         for at in 0..self.classes.len() {
             let class = self.classes[at];
             let domain = match topology {
                 // A machine without the key is no candidate.
                 Some(topology) => match topology.of_class(class) {
-                    Some(domain) => self.place(domain, topology),
+                    Some(domain) => self.place(domain),
                     None => continue,
                 },
                 None => None,

@@ -276,9 +276,9 @@ impl Totals {
             return false;
         }
         let mut sums = mine.amounts;
-        for at in 0..LANES {
-            let Some(sum) = sums[at].checked_add(theirs.amounts[at]) else { return false };
-            sums[at] = sum;
+        for (sum, more) in sums.iter_mut().zip(theirs.amounts) {
+            let Some(added) = sum.checked_add(more) else { return false };
+            *sum = added;
         }
         mine.amounts = sums;
         true
