@@ -213,7 +213,7 @@ impl Phase1<'_> {
     fn wanting(&self, need: PreparedIx) -> Option<Wanting> {
         let row = &self.world.needs[need];
         let wants = (!row.is_covered() || row.is_homeless()) && !row.is_quiet();
-        wants.then(|| Wanting {
+        wants.then_some(Wanting {
             need,
             cluster: row.cluster,
             pool: row.pool,

@@ -59,7 +59,8 @@ impl Phase2<'_> {
         }
         let moving = self.moving(need);
         let limit = self.best_grace(&target);
-        for machine in self.incoming(need, &moving, limit) {
+        let (draining, reclaimed) = self.incoming(need, &moving, limit);
+        for &machine in draining.iter().chain(reclaimed) {
             if self.may_take(&whole, machine) {
                 drains.insert(machine);
             }

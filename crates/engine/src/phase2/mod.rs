@@ -221,7 +221,8 @@ impl Phase2<'_> {
         }
         let moving = self.moving(need);
         let limit = self.best_grace(&target);
-        for machine in self.incoming(need, &moving, limit) {
+        let (draining, reclaimed) = self.incoming(need, &moving, limit);
+        for &machine in draining.iter().chain(reclaimed) {
             if target.residual().is_zero() {
                 break;
             }
@@ -298,7 +299,7 @@ impl Phase2<'_> {
         need: PreparedIx,
         moving: &'m Moving,
         limit: Option<Duration>,
-    ) -> impl Iterator<Item = MachineIx> + use<'m> {
+    ) -> (Vec<MachineIx>, &'m [MachineIx]) {
         let priority = self.world.priority(need);
         let in_time = |machine: &MachineIx| {
             let drain = self.world.drains.get(machine);
@@ -313,10 +314,8 @@ impl Phase2<'_> {
             !(for_lesser && late)
         };
         let soon_enough = limit.is_none_or(|limit| VOLUNTARY_GRACE <= limit);
-        let draining: Vec<MachineIx> =
-            moving.draining.left().iter().copied().filter(in_time).collect();
-        let reclaimed = moving.reclaimed.left().iter().copied().filter(move |_| soon_enough);
-        draining.into_iter().chain(reclaimed)
+        let draining = moving.draining.left().iter().copied().filter(in_time).collect();
+        (draining, if soon_enough { moving.reclaimed.left() } else { &[] })
     }
 
     /// Grace that the best victim would get, if there is one.

@@ -270,7 +270,7 @@ impl World {
 
     /// Sorts needs of any tiers by the total order (§5).
     pub(crate) fn sort_by_order(&self, needs: &mut [PreparedIx], turns: &mut Vec<Turn>) {
-        self.sort_by_turn(needs, turns, |row| self.profiles[row.profile].precedence.from_highest());
+        self.sort_by_turn(needs, turns, |row| self.profiles[row.profile].precedence.descending());
     }
 
     /// Order of needs that differ neither in arrival nor in cluster nor in

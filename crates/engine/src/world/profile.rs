@@ -22,7 +22,7 @@ pub(crate) struct Precedence(u64);
 
 impl Precedence {
     /// Smaller goes first.
-    pub(crate) const fn from_highest(self) -> u64 {
+    pub(crate) const fn descending(self) -> u64 {
         u64::MAX - self.0
     }
 

@@ -226,12 +226,12 @@ impl World {
             Some(drain) => self.drains.insert(number, drain),
             None => self.drains.remove(&number),
         };
-        if let Some(account) = before.and_then(|drain| drain.preemptor) {
-            if let Some(drains) = self.drains_for.get_mut(&account) {
-                drains.retain(|known| *known != number);
-                if drains.is_empty() {
-                    self.drains_for.remove(&account);
-                }
+        if let Some(account) = before.and_then(|drain| drain.preemptor)
+            && let Some(drains) = self.drains_for.get_mut(&account)
+        {
+            drains.retain(|known| *known != number);
+            if drains.is_empty() {
+                self.drains_for.remove(&account);
             }
         }
         if let Some(account) = account {
