@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Which machines of its cluster a need may be credited with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Reach {
     /// Its own only.
     Own,
@@ -69,7 +69,10 @@ impl Phase1<'_> {
             let mut spread = (self.world.needs[need].constraint == Constraint::Spread)
                 .then(|| self.spread_of_all(need, reach));
             heads.clear();
-            self.free_heads(need, reach, &mut heads);
+            if !self.is_dry(need, reach) {
+                self.free_heads(need, reach, &mut heads);
+                self.note_dry(need, reach, heads.is_empty());
+            }
             self.walk(need, &mut residual, &mut heads, spread.as_mut());
             let row = &mut self.world.needs[need];
             if row.credits.len() > before {
@@ -178,6 +181,29 @@ impl Phase1<'_> {
                 }
             }
         });
+    }
+
+    /// Whether another need of the tier, cluster and pool found nothing, and no claim
+    /// has ended there since: what one does not find is not there for another.
+    fn is_dry(&self, need: PreparedIx, reach: Reach) -> bool {
+        let row = &self.world.needs[need];
+        let known = self.scratch.dry.get(&(row.cluster, row.pool, reach));
+        known.is_some_and(|returns| *returns == self.world.names.clusters[row.cluster].returns)
+    }
+
+    fn note_dry(&mut self, need: PreparedIx, reach: Reach, dry: bool) {
+        let row = &self.world.needs[need];
+        let mut left_own = false;
+        self.own_accounts(need, |account| {
+            let account = &self.world.names.accounts[account];
+            left_own |= account.claimed < account.machines;
+        });
+        // What it passed over of its own may serve another, and a gang looks into one
+        // domain only.
+        if dry && !left_own && row.constraint != Constraint::Same {
+            let returns = self.world.names.clusters[row.cluster].returns;
+            self.scratch.dry.insert((row.cluster, row.pool, reach), returns);
+        }
     }
 
     /// Usable runs of the cluster that are neither own nor, unless all is left,

@@ -20,6 +20,9 @@ use std::{
     collections::{BTreeMap, BinaryHeap},
 };
 
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
 use crate::{
     handle::{ClusterIx, GroupIx, PoolIx, PreparedIx},
     world::{Constraint, Precedence, Prepared, Turn, Unit, World},
@@ -38,6 +41,9 @@ pub(crate) struct Scratch {
     buckets: domain::Buckets,
     order: Vec<u32>,
     wanting: Vec<Wanting>,
+    /// Clusters in which needs of the present tier and a pool found nothing free,
+    /// and how many claims had ended there by then.
+    dry: HashMap<(ClusterIx, PoolIx, Reach), u32, FixedState>,
     pub(crate) turns: Vec<Turn>,
     merge: BinaryHeap<Reverse<(u64, usize)>>,
 }
@@ -142,6 +148,7 @@ impl Phase1<'_> {
             }
         }
         self.world.view += 1;
+        self.scratch.dry.clear();
         // A: folded classes, then gangs, credit bound supply.
         let folds = self.fold(&groups);
         for gangs in &groups {
@@ -226,6 +233,7 @@ impl Phase1<'_> {
     fn credit_held(&mut self) {
         let mut held = std::mem::take(&mut self.held);
         self.world.view += 1;
+        self.scratch.dry.clear();
         self.all_served = true;
         let world = &*self.world;
         world.sort_by_order(&mut held, &mut self.scratch.turns);

@@ -21,6 +21,8 @@ pub(crate) struct ClusterRow {
     /// How many needs, and groups of gangs, of a tier hold their own machines and
     /// have not been decided in this pass.
     resting: SmallVec<[(Precedence, u32); 2]>,
+    /// How often a claim on a bound machine of it ended.
+    pub(crate) returns: u32,
     /// Needs as sent.
     pub(crate) needs: Vec<PreparedIx>,
     /// Place of the name among all; kept by [`super::World`].
@@ -125,6 +127,7 @@ impl Names {
             ready: false,
             shelves: Shelves::default(),
             open: Vec::new(),
+            returns: 0,
             resting: SmallVec::new(),
             needs: Vec::new(),
             rank: 0,

@@ -244,6 +244,10 @@ impl World {
             }
             run.next = 0;
             run.view = 0;
+            if let Some(cluster) = run.cluster {
+                let returns = &mut self.names.clusters[cluster].returns;
+                *returns = returns.wrapping_add(1);
+            }
             if run.open_at.is_none() {
                 self.open_or_close(number);
             }
