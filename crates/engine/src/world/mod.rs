@@ -32,7 +32,7 @@ pub(crate) use names::{ClusterRow, Names};
 pub(crate) use pool::{PoolKey, PoolRow, RankRow};
 pub(crate) use prepared::{GangRow, Pick, Prepared, lowers};
 pub(crate) use profile::{Constraint, Precedence, ProfileRow};
-pub(crate) use run::{Few, KeepLevel, RunKind, RunRow};
+pub(crate) use run::{Few, KeepLevel, Place, RunKind, RunRow};
 pub(crate) use topology::{Topologies, TopologyRow};
 
 use crate::{

@@ -1,6 +1,6 @@
 //! Machines that differ only in id, as one.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, num::NonZeroU32};
 
 use smallvec::SmallVec;
 
@@ -53,6 +53,20 @@ impl KeepLevel {
 /// Machines: four fit inside, and most runs and needs have few.
 pub(crate) type Few = SmallVec<[MachineIx; 4]>;
 
+/// A place in a list, in no more space than a number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place(NonZeroU32);
+
+impl Place {
+    pub(crate) fn at(index: usize) -> Self {
+        Self(NonZeroU32::MIN.saturating_add(index as u32))
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
 /// Machines of one kind, class, cluster and stamp, in id order.
 #[derive(Debug)]
 pub(crate) struct RunRow {
@@ -76,7 +90,7 @@ pub(crate) struct RunRow {
     pub(crate) planned: u32,
     pub(crate) view: u32,
     /// Its place in the list of runs with unclaimed machines of its cluster.
-    pub(crate) open_at: Option<u32>,
+    pub(crate) open_at: Option<Place>,
     /// Is in the lists of its account, of its class and of its cluster's shelf.
     pub(crate) listed: bool,
 }

@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use bigfleet_model::MachineState;
 use foldhash::fast::FixedState;
 
-use super::{Few, KeepLevel, RunKind, RunRow, Unit, World};
+use super::{Few, KeepLevel, Place, RunKind, RunRow, Unit, World};
 use crate::{
     handle::{AccountIx, ClassIx, MachineIx, PreparedIx, RunIx},
     input::HeldBack,
@@ -184,14 +184,14 @@ impl World {
         match (run.has_unclaimed(), run.open_at) {
             (true, None) => {
                 self.open_runs += 1;
-                run.open_at = Some(open.len() as u32);
+                run.open_at = Some(Place::at(open.len()));
                 open.push(number);
             }
             (false, Some(at)) => {
                 self.open_runs -= 1;
                 run.open_at = None;
-                open.swap_remove(at as usize);
-                if let Some(moved) = open.get(at as usize).copied() {
+                open.swap_remove(at.index());
+                if let Some(moved) = open.get(at.index()).copied() {
                     self.runs[moved].open_at = Some(at);
                 }
             }

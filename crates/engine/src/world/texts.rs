@@ -1,6 +1,8 @@
 //! Ids and hosts of machines, which no decision reads: close together, out of
 //! the way, and without an allocation each.
 
+use smallvec::SmallVec;
+
 /// Where a machine's texts are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextAt(u32);
@@ -20,35 +22,35 @@ pub(crate) struct Texts {
 /// Bits of a place inside its chunk.
 const OFFSET_BITS: u32 = 20;
 const CHUNK: usize = 1 << OFFSET_BITS;
-/// Two lengths and the number of a provider, before the texts.
-const HEAD: usize = 12;
-/// No host. Numbers of providers come before it.
-const NO_HOST: u32 = u32::MAX;
+/// In place of the number of a provider, which count from one here.
+const NO_HOST: u64 = 0;
 
 impl Texts {
     pub(crate) fn put(&mut self, id: &str, host: Option<Host<'_>>) -> TextAt {
-        let (provider, reference) = host.unwrap_or((NO_HOST, ""));
+        let (provider, reference) = host
+            .map_or((NO_HOST, ""), |(provider, reference)| (u64::from(provider) + 1, reference));
         // Many providers know a machine by its id; an empty text says so.
         let reference = if reference == id { "" } else { reference };
-        let size = HEAD + id.len() + reference.len();
+        let mut head = SmallVec::<[u8; 16]>::new();
+        for number in [id.len() as u64, reference.len() as u64, provider] {
+            write_number(&mut head, number);
+        }
+        let size = head.len() + id.len() + reference.len();
         if self.chunks.last().is_none_or(|last| last.len() + size > CHUNK) {
             self.chunks.push(Vec::with_capacity(CHUNK.max(size)));
         }
         let number = self.chunks.len() - 1;
         let chunk = &mut self.chunks[number];
         let at = TextAt((number as u32) << OFFSET_BITS | chunk.len() as u32);
-        chunk.extend_from_slice(&(id.len() as u32).to_le_bytes());
-        chunk.extend_from_slice(&(reference.len() as u32).to_le_bytes());
-        chunk.extend_from_slice(&provider.to_le_bytes());
-        chunk.extend_from_slice(id.as_bytes());
-        chunk.extend_from_slice(reference.as_bytes());
+        for part in [&head[..], id.as_bytes(), reference.as_bytes()] {
+            chunk.extend_from_slice(part);
+        }
         self.live += size;
         at
     }
 
     pub(crate) fn forget(&mut self, at: TextAt) {
-        let (id, reference, _) = self.parts(at);
-        let size = HEAD + id.len() + reference.len();
+        let size = self.parts(at).size;
         self.live -= size;
         self.wasted += size;
     }
@@ -59,28 +61,63 @@ impl Texts {
     }
 
     pub(crate) fn id(&self, at: TextAt) -> &str {
-        self.parts(at).0
+        self.parts(at).id
     }
 
     pub(crate) fn host(&self, at: TextAt) -> Option<Host<'_>> {
-        let (id, reference, provider) = self.parts(at);
+        let Parts { id, reference, provider, .. } = self.parts(at);
         let reference = if reference.is_empty() { id } else { reference };
-        (provider != NO_HOST).then_some((provider, reference))
+        Some((provider.checked_sub(1)? as u32, reference))
     }
 
-    fn parts(&self, at: TextAt) -> (&str, &str, u32) {
+    fn parts(&self, at: TextAt) -> Parts<'_> {
         let chunk = &self.chunks[(at.0 >> OFFSET_BITS) as usize];
         let entry = &chunk[(at.0 as usize) & (CHUNK - 1)..];
-        let number = |from: usize| {
-            u32::from_le_bytes([entry[from], entry[from + 1], entry[from + 2], entry[from + 3]])
-        };
-        let (id, reference) = (number(0) as usize, number(4) as usize);
-        let provider = number(8);
+        let mut from = 0;
+        let mut number = || read_number(entry, &mut from);
+        let (id, reference, provider) = (number() as usize, number() as usize, number());
         // Written from texts, so they are texts.
         let text = |from: usize, len: usize| {
             std::str::from_utf8(&entry[from..from + len]).unwrap_or_default()
         };
-        (text(HEAD, id), text(HEAD + id, reference), provider)
+        Parts {
+            id: text(from, id),
+            reference: text(from + id, reference),
+            provider,
+            size: from + id + reference,
+        }
+    }
+}
+
+/// One machine's texts.
+struct Parts<'t> {
+    id: &'t str,
+    reference: &'t str,
+    provider: u64,
+    /// In all.
+    size: usize,
+}
+
+/// Seven bits a byte, the lowest first; a set top bit says that more follow. Lengths
+/// are short, so they mostly take a byte.
+fn write_number(into: &mut SmallVec<[u8; 16]>, mut number: u64) {
+    while number > 0x7f {
+        into.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    into.push(number as u8);
+}
+
+fn read_number(entry: &[u8], at: &mut usize) -> u64 {
+    let (mut number, mut shift) = (0, 0);
+    loop {
+        let byte = entry[*at];
+        *at += 1;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return number;
+        }
+        shift += 7;
     }
 }
 
