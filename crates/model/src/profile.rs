@@ -42,6 +42,28 @@ impl Profile {
         Self { requirements, spread, priority, interruption, reclamation, fingerprint }
     }
 
+    /// What a gang's profile becomes where the gang fits a machine: every `Same` is
+    /// `Exists`, or `In` if it lists values (engine chapter §4.2). The spread stays in
+    /// the text, but is not enforced, as with `Same`.
+    #[must_use]
+    pub fn folded(&self) -> Self {
+        let fold = |requirement: &Requirement| {
+            let operator = match requirement.operator {
+                Operator::Same if requirement.values.is_empty() => Operator::Exists,
+                Operator::Same => Operator::In,
+                other => other,
+            };
+            Requirement { operator, ..requirement.clone() }
+        };
+        Self::new(
+            self.requirements.iter().map(fold).collect(),
+            self.spread.clone(),
+            self.priority,
+            self.interruption,
+            self.reclamation,
+        )
+    }
+
     /// Constraints on machines, all ANDed.
     pub fn requirements(&self) -> &[Requirement] {
         &self.requirements

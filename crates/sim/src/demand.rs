@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bigfleet_engine::{NeedKey, Verdict, input::merge};
-use bigfleet_model::{ClusterId, Fingerprint, Need, Operator, Profile, Requirement, Stamp};
+use bigfleet_model::{ClusterId, Fingerprint, Need, Stamp};
 
 /// The needs of all clusters, and which clusters have reported.
 #[derive(Clone, Debug, Default)]
@@ -64,28 +64,9 @@ impl Demand {
         self.stamps.clear();
         for need in self.needs.values() {
             let own = Stamp::of(need);
-            let folded = folded(&need.profile).fingerprint().clone();
+            let folded = need.profile.folded().fingerprint().clone();
             self.stamps.insert(folded.clone(), Stamp { fingerprint: folded, ..own.clone() });
             self.stamps.insert(own.fingerprint.clone(), own);
         }
     }
-}
-
-/// The profile of the class into which a gang may fold (engine chapter §4.2).
-fn folded(profile: &Profile) -> Profile {
-    let unfold = |requirement: &Requirement| {
-        let operator = match requirement.operator {
-            Operator::Same if requirement.values.is_empty() => Operator::Exists,
-            Operator::Same => Operator::In,
-            other => other,
-        };
-        Requirement { operator, ..requirement.clone() }
-    };
-    Profile::new(
-        profile.requirements().iter().map(unfold).collect(),
-        profile.spread().to_vec(),
-        profile.priority(),
-        profile.interruption(),
-        profile.reclamation(),
-    )
 }

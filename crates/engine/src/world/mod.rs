@@ -3,6 +3,7 @@
 //! date as things change.
 
 mod alike;
+mod claim;
 mod class;
 mod demand;
 mod digest;
@@ -17,6 +18,7 @@ mod shelf;
 mod supply;
 mod texts;
 mod topology;
+mod wait;
 
 use std::sync::Arc;
 
@@ -141,7 +143,7 @@ impl World {
         if let Some(known) = self.profiles[gang].folded {
             return known;
         }
-        let folded = Arc::new(profile::folded(&self.profiles[gang].profile));
+        let folded = Arc::new(self.profiles[gang].profile.folded());
         let number = self.profile(&folded);
         self.profiles[gang].folded = Some(number);
         number

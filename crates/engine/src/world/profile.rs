@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bigfleet_model::{Operator, Profile, Requirement};
+use bigfleet_model::Profile;
 
 use crate::handle::{ProfileIx, TopologyIx};
 
@@ -80,24 +80,4 @@ pub(crate) fn topology_keys(profile: &Profile) -> Vec<String> {
         return same;
     }
     profile.hard_spread().map(|hard| hard.topology_key.clone()).into_iter().collect()
-}
-
-/// Every `Same` replaced by `Exists`, or by `In` if it lists values (§4.2). The
-/// spread stays in the text, but is not enforced, as with `Same`.
-pub(crate) fn folded(gang: &Profile) -> Profile {
-    let fold = |requirement: &Requirement| {
-        let operator = match requirement.operator {
-            Operator::Same if requirement.values.is_empty() => Operator::Exists,
-            Operator::Same => Operator::In,
-            other => other,
-        };
-        Requirement { operator, ..requirement.clone() }
-    };
-    Profile::new(
-        gang.requirements().iter().map(fold).collect(),
-        gang.spread().to_vec(),
-        gang.priority(),
-        gang.interruption(),
-        gang.reclamation(),
-    )
 }
