@@ -3,6 +3,8 @@
 
 #![allow(clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
+mod common;
+
 use std::time::Duration;
 
 use bigfleet_engine::{
@@ -11,43 +13,11 @@ use bigfleet_engine::{
 };
 use bigfleet_model::MachineState;
 use bigfleet_oracle::worlds::{self, SplitMix64};
+use common::{assert_same, comparable, seeds};
 
 /// Worlds per run; `BIGFLEET_WORLDS` asks for more.
 const WORLDS: u64 = 4_000;
 const CYCLES: u32 = 8;
-
-fn seeds() -> std::ops::Range<u64> {
-    let worlds = std::env::var("BIGFLEET_WORLDS").ok();
-    0..worlds.map_or(WORLDS, |text| {
-        text.parse::<u64>().expect("BIGFLEET_WORLDS is a number").div_ceil(5)
-    })
-}
-
-/// Which of several comparisons decided a domain is told, not compared.
-fn comparable(mut output: CycleOutput) -> CycleOutput {
-    for action in &mut output.actions {
-        action.domain_rule = 0;
-    }
-    output
-}
-
-/// Compares part by part, so that a difference can be read.
-fn assert_same(a: &CycleOutput, b: &CycleOutput, what: &str) {
-    assert_eq!(a.verdicts.len(), b.verdicts.len(), "{what}: verdicts");
-    for (at, (a, b)) in a.verdicts.iter().zip(&b.verdicts).enumerate() {
-        assert_eq!(a, b, "{what}: verdict {at}");
-    }
-    assert_eq!(a.claims, b.claims, "{what}: claims");
-    for (a, b) in a.actions.iter().zip(&b.actions) {
-        assert_eq!(a, b, "{what}: actions");
-    }
-    assert_eq!(a.unresolved, b.unresolved, "{what}: unresolved");
-    assert_eq!(a.gang_ages, b.gang_ages, "{what}: ages");
-    let rest = |of: &CycleOutput, than: &CycleOutput| {
-        of.actions.get(than.actions.len()..).unwrap_or_default().to_vec()
-    };
-    assert_eq!(rest(a, b), rest(b, a), "{what}: more actions");
-}
 
 /// What a machine becomes when an action on it is done.
 fn done(action: &Action, tracked: &Tracked, now: Time) -> Tracked {
@@ -149,7 +119,7 @@ fn disturb(engine: &mut Engine, input: &CycleInput, output: &CycleOutput, random
 
 #[test]
 fn inv_47_increments_come_to_the_same_as_a_full_pass() {
-    for seed in seeds() {
+    for seed in seeds(WORLDS, 5) {
         let mut random = SplitMix64::new(seed);
         let world = worlds::world(seed);
         let mut engine = Engine::load(&world);

@@ -1,6 +1,8 @@
 //! What holds on small worlds holds on large ones: many small worlds thrown
 //! together, whose clusters compete for all their machines (§11, D1).
 
+mod common;
+
 use std::{sync::Arc, time::Duration};
 
 use bigfleet_engine::{
@@ -8,6 +10,7 @@ use bigfleet_engine::{
 };
 use bigfleet_model::{ClusterId, MachineId, Need, Stamp};
 use bigfleet_oracle::worlds::{self, SplitMix64};
+use common::shuffled;
 
 const WORLDS: u64 = 100;
 /// Small worlds in a large one: about 3,000 machines and 700 needs.
@@ -87,14 +90,6 @@ fn large(seed: u64) -> CycleInput {
         whole.held_back.extend(held);
     }
     whole
-}
-
-fn shuffled(mut input: CycleInput, seed: u64) -> CycleInput {
-    let mut random = SplitMix64::new(seed);
-    random.shuffle(&mut input.snapshot);
-    random.shuffle(&mut input.demand);
-    random.shuffle(&mut input.pending);
-    input
 }
 
 /// Some clusters want other things, some machines go, what was decided is pending.

@@ -2,6 +2,8 @@
 //! each by its number. The closed loop shows the others (`crates/sim`).
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests")]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod one_cycle;
 mod priority;
 mod sizing;

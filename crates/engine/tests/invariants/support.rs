@@ -11,13 +11,13 @@ use bigfleet_model::{
 use bigfleet_oracle::worlds;
 use bigfleet_wire::v1alpha1 as wire;
 
+use crate::common;
+
 pub(crate) const RACK: &str = "rack";
 
-/// Worlds per test; `BIGFLEET_WORLDS` asks for more, shared among the many tests.
+/// Worlds per test, of which there are many: at least so many each.
 pub(crate) fn seeds(worlds: u64) -> Range<u64> {
-    let asked = std::env::var("BIGFLEET_WORLDS").ok();
-    let asked = asked.map(|text| text.parse::<u64>().expect("BIGFLEET_WORLDS is a number"));
-    0..asked.map_or(worlds, |asked| worlds.max(asked / 10))
+    0..worlds.max(common::seeds(worlds, 10).end)
 }
 
 /// An idle machine on demand, of so many cores.

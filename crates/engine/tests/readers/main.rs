@@ -3,6 +3,8 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod explain;
 mod ledger;
 mod plain;
@@ -12,13 +14,11 @@ mod watching;
 use bigfleet_engine::{CycleInput, CycleOutput, Engine};
 use bigfleet_oracle::worlds;
 
-/// Worlds per test; `BIGFLEET_WORLDS` asks for more, shared among the many tests.
+/// Worlds per test, of which there are many: at least so many each.
 const WORLDS: u64 = 3_000;
 
 fn seeds() -> std::ops::Range<u64> {
-    let worlds = std::env::var("BIGFLEET_WORLDS").ok();
-    let asked = worlds.map(|text| text.parse::<u64>().expect("BIGFLEET_WORLDS is a number"));
-    0..asked.map_or(WORLDS, |asked| WORLDS.max(asked / 10))
+    0..WORLDS.max(common::seeds(WORLDS, 10).end)
 }
 
 /// A world, decided.
