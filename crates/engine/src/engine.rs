@@ -170,11 +170,10 @@ impl Engine {
     pub fn cycle_observed(&mut self, now: Time, observe: &mut dyn FnMut(Phase)) {
         self.prepare();
         observe(Phase::Prepared);
-        let decided = std::mem::take(&mut self.decided.touched);
-        let decided = phase1::assign(&mut self.world, &mut self.scratch, decided);
+        let touched = std::mem::take(&mut self.decided.touched);
+        let touched = phase1::assign(&mut self.world, &mut self.scratch, touched);
         observe(Phase::Phase1);
-        let short = self.short_of(&decided);
-        let touched = decided;
+        let short = self.short_of(&touched);
         let mut standing = Standing::after(&self.world, &short);
         let inversions = &mut self.inversions;
         phase2::invert(&mut self.world, &short, &mut standing, &self.options, now, inversions);
@@ -211,14 +210,7 @@ impl Engine {
             row.listed_unready
         });
         for unit in std::mem::take(&mut self.decided.restless) {
-            let live = match unit {
-                Unit::Need(need) => {
-                    let row = &self.world.needs[need];
-                    !row.removed && row.gangs.is_none()
-                }
-                Unit::Gangs(gangs) => !self.world.gangs[gangs].members.is_empty(),
-            };
-            if live {
+            if self.world.is_live(unit) {
                 self.world.enqueue(unit);
             }
         }

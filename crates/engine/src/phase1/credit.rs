@@ -193,14 +193,17 @@ impl Phase1<'_> {
 
     fn note_dry(&mut self, need: PreparedIx, reach: Reach, dry: bool) {
         let row = &self.world.needs[need];
+        // A gang looks into one domain only.
+        if !dry || row.constraint == Constraint::Same {
+            return;
+        }
         let mut left_own = false;
         self.own_accounts(need, |account| {
             let account = &self.world.names.accounts[account];
             left_own |= account.claimed < account.machines;
         });
-        // What it passed over of its own may serve another, and a gang looks into one
-        // domain only.
-        if dry && !left_own && row.constraint != Constraint::Same {
+        // What it passed over of its own may serve another.
+        if !left_own {
             let returns = self.world.names.clusters[row.cluster].returns;
             self.scratch.dry.insert((row.cluster, row.pool, reach), returns);
         }

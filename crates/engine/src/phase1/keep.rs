@@ -138,9 +138,8 @@ impl Phase1<'_> {
             for &machine in of_run.members.iter().filter(unclaimed) {
                 together.add(domain);
                 if lacks {
-                    let stamp = of_run.stamp.map(|stamp| &world.names.stamps[stamp]);
-                    let worth = stamp.map_or(0.0, |stamp| stamp.reclamation);
-                    left.push((machine, domain, of_run.class, worth));
+                    let level = world.keep_level(run);
+                    left.push((level, world.machines.rows[machine].label, machine, domain));
                 }
             }
         }
@@ -152,18 +151,11 @@ impl Phase1<'_> {
         if together.skew() > together.max_skew() {
             return;
         }
-        let world = &*self.world;
-        left.sort_unstable_by(|a, b| {
-            let price = |class| world.classes[class].price;
-            let label = |machine: MachineIx| world.machines.rows[machine].label;
-            price(a.2)
-                .total_cmp(&price(b.2))
-                .then_with(|| b.3.total_cmp(&a.3))
-                .then_with(|| label(a.0).cmp(&label(b.0)))
-        });
-        for (machine, domain, class, _) in left {
+        left.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+        for (_, _, machine, domain) in left {
             if spread.lacks(domain) {
                 spread.add(domain);
+                let class = self.world.machines.rows[machine].class;
                 let pool = &self.world.pools[self.world.needs[need].pool];
                 let given = pool.contribution(&self.world.classes[class].capacity).into_owned();
                 self.world.claim(machine, need);

@@ -116,22 +116,17 @@ impl Phase1<'_> {
     /// Sorts what is queued, now or meanwhile, into tiers.
     fn take_queue(&mut self) {
         while let Some(unit) = self.world.queue.pop() {
-            let live = match unit {
+            let live = self.world.is_live(unit);
+            match unit {
                 Unit::Need(need) => {
                     let row = &mut self.world.needs[need];
                     row.queued = false;
-                    let live = !row.removed && row.gangs.is_none();
                     if live {
                         start_over(row);
                     }
-                    live
                 }
-                Unit::Gangs(gangs) => {
-                    let row = &mut self.world.gangs[gangs];
-                    row.queued = false;
-                    !row.members.is_empty()
-                }
-            };
+                Unit::Gangs(gangs) => self.world.gangs[gangs].queued = false,
+            }
             if live {
                 let tier = self.world.tier(unit);
                 self.tiers.entry(tier).or_default().push(unit);

@@ -11,12 +11,17 @@ impl World {
             return;
         }
         if let Some(run) = row.run {
-            let capacity = &self.classes[self.runs[run].class].capacity;
-            let row = &mut self.needs[need];
-            row.covered.sub_sat_assign(self.pools[row.pool].contribution(capacity).as_ref());
-            row.has_gaps = true;
+            self.uncover(need, run);
+            self.needs[need].has_gaps = true;
         }
         self.unclaim(machine);
+    }
+
+    /// A need is covered by one machine of a run less.
+    fn uncover(&mut self, need: PreparedIx, run: RunIx) {
+        let capacity = &self.classes[self.runs[run].class].capacity;
+        let row = &mut self.needs[need];
+        row.covered.sub_sat_assign(self.pools[row.pool].contribution(capacity).as_ref());
     }
 
     /// A machine joins a run: if a kept claim would not have been made before it,
@@ -87,9 +92,7 @@ impl World {
         (row.kept, row.has_gaps) = (true, false);
         let mut picks = std::mem::take(&mut row.picks);
         for pick in picks.drain(..) {
-            let capacity = &self.classes[self.runs[pick.run].class].capacity;
-            let row = &mut self.needs[need];
-            row.covered.sub_sat_assign(self.pools[row.pool].contribution(capacity).as_ref());
+            self.uncover(need, pick.run);
             self.unclaim(pick.machine);
         }
         self.needs[need].picks = picks;
@@ -109,6 +112,17 @@ impl World {
         picks.drain(..).for_each(|pick| self.unclaim(pick.machine));
         let row = &mut self.needs[need];
         (row.credits, row.picks) = (credits, picks);
+    }
+
+    /// Whether a unit that was noted is still there to be decided, as that unit.
+    pub(crate) fn is_live(&self, unit: Unit) -> bool {
+        match unit {
+            Unit::Need(need) => {
+                let row = &self.needs[need];
+                !row.removed && row.gangs.is_none()
+            }
+            Unit::Gangs(gangs) => !self.gangs[gangs].members.is_empty(),
+        }
     }
 
     /// The need must be decided again.
