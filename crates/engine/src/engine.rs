@@ -200,6 +200,7 @@ impl Engine {
     /// pass is due. A cycle begins with it; by itself it decides nothing.
     pub fn prepare(&mut self) {
         let drifted = self.forget_drift();
+        self.world.reconsider_gangs();
         self.world.seat();
         self.world.rank_names();
         // Before restless needs join, which have not changed.

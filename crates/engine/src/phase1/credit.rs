@@ -7,7 +7,7 @@ use bigfleet_model::Totals;
 use super::{Phase1, Spread};
 use crate::{
     handle::{AccountIx, MachineIx, PreparedIx, RunIx},
-    world::{Constraint, KeepLevel, lowers},
+    world::{Constraint, KeepLevel, Looked, lowers},
 };
 
 /// Which machines of its cluster a need may be credited with.
@@ -76,7 +76,7 @@ impl Phase1<'_> {
             self.walk(need, &mut residual, &mut heads, spread.as_mut());
             let row = &mut self.world.needs[need];
             if row.credits.len() > before {
-                row.looked_around = true;
+                row.looked = Looked::Borrowed;
                 self.give_back_surplus(need);
             }
         }
@@ -166,18 +166,20 @@ impl Phase1<'_> {
         }
     }
 
-    /// Usable own runs with something unclaimed.
+    /// Usable own runs with something that nobody else claims.
     pub(super) fn own_heads(&self, need: PreparedIx, heads: &mut Vec<Head>) {
         let row = &self.world.needs[need];
+        // What a need keeps is still its to choose from.
+        let itself = row.kept.then_some(need);
         self.own_accounts(need, |account| {
             let account = &self.world.names.accounts[account];
-            if account.claimed == account.machines {
+            if account.claimed == account.machines && !row.kept {
                 return;
             }
             for &run in &account.runs {
                 let of_run = &self.world.runs[run];
-                if of_run.has_unclaimed() && self.world.usable(row, of_run.class) {
-                    heads.extend(self.head(run, None));
+                if (row.kept || of_run.has_unclaimed()) && self.world.usable(row, of_run.class) {
+                    heads.extend(self.head(run, itself));
                 }
             }
         });

@@ -11,8 +11,8 @@ use super::{
     share::{coverage, load},
 };
 use crate::{
-    handle::{ClassIx, PoolIx, PreparedIx},
-    world::{RunKind, Supply},
+    handle::{ClassIx, DomainIx, PoolIx, PreparedIx},
+    world::{Looked, RunKind, Supply},
 };
 
 /// What a gang could be credited with in one domain.
@@ -112,25 +112,36 @@ impl Phase1<'_> {
         heads.clear();
         self.own_heads(need, &mut heads);
         self.fill(need, &heads, &mut buckets, true);
-        let chosen = match self.own_domain(need, &buckets) {
-            Some(place) => Some((place, true, 3)),
-            None => {
-                heads.clear();
-                self.free_heads(need, reach, &mut heads);
-                self.fill(need, &heads, &mut buckets, false);
-                self.world.needs[need].looked_around = true;
-                self.compare(need, &buckets)
-            }
-        };
-        if let Some((place, satisfiable, rule)) = chosen {
-            let domain = self.world.pools[pool].domains[place].domain;
+        let own = self.own_domain(need, &buckets).map(|place| (place, true, 3));
+        let chosen = own.or_else(|| {
+            heads.clear();
+            self.free_heads(need, reach, &mut heads);
+            self.fill(need, &heads, &mut buckets, false);
+            self.compare(need, &buckets)
+        });
+        let domain = chosen.map(|(place, ..)| self.world.pools[pool].domains[place].domain);
+        if self.world.needs[need].kept && (domain.is_none() || self.kept_in(need) != domain) {
+            self.world.start_afresh(need);
+        }
+        if own.is_none() {
+            self.world.needs[need].looked = Looked::Around;
+        }
+        if let Some((_, satisfiable, rule)) = chosen {
             let row = &mut self.world.needs[need];
-            row.domain = Some(domain);
+            row.domain = domain;
             row.satisfiable = satisfiable;
             row.rule = rule;
         }
         self.scratch.heads = heads;
         self.scratch.buckets = buckets;
+    }
+
+    /// Where the machines are that a gang keeps.
+    fn kept_in(&self, need: PreparedIx) -> Option<DomainIx> {
+        let rows = &self.world.machines.rows;
+        let row = &self.world.needs[need];
+        let kept = row.credits.iter().find(|machine| rows[**machine].claimant == Some(need))?;
+        self.world.domain(row, rows[*kept].class)
     }
 
     /// The one domain in which the gang's own machines cover it: no rule prefers

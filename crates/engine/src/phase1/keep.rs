@@ -6,7 +6,7 @@ use bigfleet_model::Totals;
 use super::{Phase1, Spread};
 use crate::{
     handle::{ClassIx, MachineIx, PreparedIx},
-    world::{Constraint, RunKind, lowers},
+    world::{Constraint, Looked, RunKind, lowers},
 };
 
 impl Phase1<'_> {
@@ -76,7 +76,7 @@ impl Phase1<'_> {
                 && !row.covered.sub_sat(contribution.as_ref()).covers(&row.aggregate)
         };
         let mut needed = true;
-        if row.looked_around {
+        if row.looked != Looked::AtItsOwn {
             // Some may be others', so each has its own say.
             let mut last = None;
             for machine in &row.credits {
@@ -147,7 +147,7 @@ impl Phase1<'_> {
             return;
         }
         // Whether it takes them depends on what others left of its own.
-        self.world.needs[need].looked_around = true;
+        self.world.needs[need].looked = Looked::Borrowed;
         if together.skew() > together.max_skew() {
             return;
         }

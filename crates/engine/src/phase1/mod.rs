@@ -25,7 +25,7 @@ use hashbrown::HashMap;
 
 use crate::{
     handle::{ClusterIx, GroupIx, PoolIx, PreparedIx},
-    world::{Constraint, Precedence, Prepared, Turn, Unit, World},
+    world::{Constraint, Looked, Precedence, Prepared, Turn, Unit, World},
 };
 
 pub(crate) use credit::Reach;
@@ -79,7 +79,7 @@ fn start_over(row: &mut Prepared) {
     row.satisfiable = false;
     row.rule = 0;
     row.spread_stopped = false;
-    row.looked_around = false;
+    row.looked = Looked::AtItsOwn;
     row.plan_stands = false;
     row.settled = false;
     row.short = None;
@@ -254,9 +254,10 @@ impl Phase1<'_> {
             // What another took today may be its own again tomorrow.
             let robbed = self.owned_claims(need) != self.world.needs[need].credits.len();
             let row = &mut self.world.needs[need];
-            row.tidy = !row.looked_around && !robbed && row.gangs.is_none();
+            row.tidy = row.looked != Looked::Borrowed && !robbed && row.gangs.is_none();
             // One that was parked will not be in the next cycle.
-            let moving = row.looked_around || !row.picks.is_empty() || row.was_parked || robbed;
+            let moving =
+                row.looked != Looked::AtItsOwn || !row.picks.is_empty() || row.was_parked || robbed;
             row.settled = row.is_covered() && !moving;
             if row.settled && row.gangs.is_none() {
                 let (cluster, tier) = (row.cluster, self.world.profiles[row.profile].precedence);

@@ -2,11 +2,11 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
-use bigfleet_model::{Group, Need, Totals};
+use bigfleet_model::{Need, Totals};
 
-use super::{Constraint, Few, GangRow, PoolKey, Prepared, Unit, World};
+use super::{Constraint, Few, Looked, PoolKey, Prepared, Unit, World};
 use crate::{
-    handle::{AccountIx, ClusterIx, GroupIx, KeyIx, PoolIx, PreparedIx, ProfileIx},
+    handle::{AccountIx, ClusterIx, KeyIx, PoolIx, PreparedIx, ProfileIx},
     input::NoAcquire,
 };
 
@@ -123,7 +123,7 @@ impl World {
         // Whoever is short looks again by itself; what it held is free now.
     }
 
-    fn add(&mut self, row: Prepared) -> PreparedIx {
+    pub(super) fn add(&mut self, row: Prepared) -> PreparedIx {
         match self.free_needs.pop() {
             // A number that is still in a list must not get into it twice.
             Some(number) => {
@@ -147,89 +147,6 @@ impl World {
         if self.needs[number].held != why {
             self.needs[number].held = why;
             self.touch(number);
-        }
-    }
-
-    /// Lets gangs fold, or keeps them from it.
-    pub(crate) fn set_folding(&mut self, folding: bool) {
-        let unfolded = !folding;
-        if std::mem::replace(&mut self.unfolded, unfolded) == unfolded {
-            return;
-        }
-        let needs: Vec<PreparedIx> = self.needs.handles().collect();
-        for need in needs {
-            let row = &self.needs[need];
-            if !row.removed && row.constraint == Constraint::Same {
-                self.touch(need);
-                self.leave_gangs(need);
-                self.join_gangs(need);
-                self.touch(need);
-            }
-        }
-    }
-
-    /// Gangs that want something may fold with their like (§4.2).
-    fn join_gangs(&mut self, number: PreparedIx) {
-        let row = &self.needs[number];
-        if self.unfolded || row.constraint != Constraint::Same || row.aggregate.is_zero() {
-            return;
-        }
-        let (cluster, gang, unit) = (row.cluster, row.profile, row.aggregate.clone());
-        let profile = self.folded_profile(gang);
-        let id = (cluster, profile, unit);
-        let gangs = match self.gang_numbers.get(&id) {
-            Some(known) => *known,
-            None => self.form_gangs(id),
-        };
-        self.gangs[gangs].members.push(number);
-        self.needs[number].gangs = Some(gangs);
-    }
-
-    fn form_gangs(&mut self, id: (ClusterIx, ProfileIx, Totals)) -> GroupIx {
-        let (cluster, profile, unit) = id.clone();
-        let group = Group::from(unit_text(&unit));
-        let fingerprint = self.fingerprint(profile).clone();
-        let key = self.names.key(&fingerprint, &group);
-        let account = self.names.account(cluster, key);
-        let requirements = self.profiles[profile].profile.requirements().to_vec();
-        let pool = self.pool(PoolKey { requirements, unit, folded: true, topology: None });
-        let fold = self.add(blank(Constraint::Folded, cluster, profile, account, pool, key));
-        let row = GangRow {
-            members: Vec::new(),
-            fold,
-            folded: Vec::new(),
-            settled: false,
-            queued: false,
-        };
-        let gangs = match self.free_gangs.pop() {
-            Some(number) => {
-                let queued = self.gangs[number].queued;
-                self.gangs[number] = GangRow { queued, ..row };
-                number
-            }
-            None => self.gangs.push(row),
-        };
-        self.needs[fold].gangs = Some(gangs);
-        self.gang_numbers.insert(id, gangs);
-        gangs
-    }
-
-    fn leave_gangs(&mut self, number: PreparedIx) {
-        self.needs[number].folded_into = None;
-        let Some(gangs) = self.needs[number].gangs.take() else { return };
-        self.gangs[gangs].members.retain(|known| *known != number);
-        if self.gangs[gangs].members.is_empty() {
-            let fold = self.gangs[gangs].fold;
-            self.release(fold);
-            self.gangs[gangs].folded.clear();
-            let row = &mut self.needs[fold];
-            row.removed = true;
-            let account = row.account;
-            let id = (row.cluster, row.profile, self.pools[row.pool].key.unit.clone());
-            self.names.accounts[account].fold = None;
-            self.gang_numbers.remove(&id);
-            self.free_gangs.push(gangs);
-            self.free_needs.push(fold);
         }
     }
 
@@ -290,7 +207,7 @@ impl World {
 }
 
 /// A need that has not been decided yet.
-fn blank(
+pub(super) fn blank(
     constraint: Constraint,
     cluster: ClusterIx,
     profile: ProfileIx,
@@ -323,7 +240,7 @@ fn blank(
         picks: Vec::new(),
         plan_stands: false,
         spread_stopped: false,
-        looked_around: false,
+        looked: Looked::AtItsOwn,
         settled: false,
         tidy: false,
         even: true,
@@ -334,11 +251,4 @@ fn blank(
         listed_unready: false,
         short: None,
     }
-}
-
-/// `fold:` and `dimension=milli` pairs by name.
-fn unit_text(unit: &Totals) -> String {
-    let pairs: Vec<String> =
-        unit.by_name().iter().map(|(name, millis)| format!("{name}={millis}")).collect();
-    format!("fold:{}", pairs.join(","))
 }

@@ -7,6 +7,7 @@ mod claim;
 mod class;
 mod demand;
 mod digest;
+mod gangs;
 mod machine;
 mod names;
 mod pool;
@@ -32,7 +33,7 @@ pub(crate) use demand::Turn;
 pub(crate) use machine::{DrainEnd, DrainRow, Hidden, MachineRow, Machines};
 pub(crate) use names::{ClusterRow, Names};
 pub(crate) use pool::{PoolKey, PoolRow, RankRow};
-pub(crate) use prepared::{GangRow, Pick, Prepared, lowers};
+pub(crate) use prepared::{GangRow, Looked, Pick, Prepared, lowers};
 pub(crate) use profile::{Constraint, Precedence, ProfileRow};
 pub(crate) use run::{Few, KeepLevel, Place, RunKind, RunRow};
 pub(crate) use topology::{Topologies, TopologyRow};
@@ -68,6 +69,10 @@ pub(crate) struct World {
     free_gangs: Vec<GroupIx>,
     /// Gangs stay what they are even where they fit a machine.
     unfolded: bool,
+    /// Per dimension the most that a machine offers, or a fold was bought for.
+    largest: Totals,
+    /// It has grown: gangs that fitted no machine may fit one now.
+    largest_grew: bool,
     /// Roll-ups taken in so far.
     roll_ups: u32,
     /// Machines whose run may no longer be right.
@@ -116,7 +121,9 @@ impl World {
             draining: run(RunKind::Draining),
             withheld: [run(RunKind::ProviderFailing), run(RunKind::Quota)],
         };
-        self.classes.push(ClassRow::new(class.clone(), unbound));
+        let row = ClassRow::new(class.clone(), unbound);
+        self.fits(&row.capacity);
+        self.classes.push(row);
         self.class_index.insert(number, &self.classes);
         self.topologies.learn(class);
         for pool in self.pools.rows_mut() {

@@ -97,6 +97,8 @@ pub(crate) struct Names {
     account_numbers: HashMap<(ClusterIx, KeyIx), AccountIx, FixedState>,
     /// A cluster came since ranks were given.
     unranked: bool,
+    /// Keys of new stamps that name a fold.
+    pub(crate) fold_stamps: Vec<KeyIx>,
 }
 
 /// A stamp by value; bits of the penalties.
@@ -190,6 +192,9 @@ impl Names {
         let is = |known: &StampIx| self.stamps[*known].id() == id;
         if let Some(known) = self.stamp_numbers.find(hash_one(&id), is) {
             return *known;
+        }
+        if self.group(row.key).as_str().starts_with(super::gangs::FOLD) {
+            self.fold_stamps.push(row.key);
         }
         let number = self.stamps.push(row);
         let stamps = &self.stamps;

@@ -23,6 +23,18 @@ pub(crate) struct Pick {
     pub(crate) runner_up: Option<f64>,
 }
 
+/// How far a need looked in a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looked {
+    /// Nothing but its own machines mattered.
+    AtItsOwn,
+    /// Supply that it shares with others mattered: next cycle it may come out
+    /// differently.
+    Around,
+    /// So, and it may count on machines that are not its own.
+    Borrowed,
+}
+
 /// A need through the cycle, and what it came to in the last one. Three cache
 /// lines: what every need is asked, what it wants and has, and which machines.
 #[derive(Debug)]
@@ -41,9 +53,8 @@ pub(crate) struct Prepared {
     pub(crate) plan_stands: bool,
     /// A hard spread stopped acquisition while candidates remained.
     pub(crate) spread_stopped: bool,
-    /// Supply that it shares with others mattered: next cycle it may come out
-    /// differently.
-    pub(crate) looked_around: bool,
+    /// What mattered besides itself.
+    pub(crate) looked: Looked,
     /// Nothing but its own machines mattered: until one of them changes, or it
     /// changes itself, it comes out the same.
     pub(crate) settled: bool,

@@ -1,6 +1,6 @@
 //! What must be decided again, and what a need keeps while it waits for its turn.
 
-use super::{KeepLevel, Unit, World};
+use super::{KeepLevel, Looked, Unit, World};
 use crate::handle::{AccountIx, MachineIx, PreparedIx, RunIx};
 
 impl World {
@@ -104,7 +104,7 @@ impl World {
         let (mut credits, mut picks) =
             (std::mem::take(&mut row.credits), std::mem::take(&mut row.picks));
         row.covered = bigfleet_model::Totals::zero();
-        (row.looked_around, row.even) = (false, true);
+        (row.looked, row.even) = (Looked::AtItsOwn, true);
         if std::mem::take(&mut row.has_gaps) {
             credits.retain(|machine| self.machines.rows[*machine].claimant == Some(need));
         }
