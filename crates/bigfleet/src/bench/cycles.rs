@@ -21,12 +21,12 @@ pub(super) struct Change {
 }
 
 impl Change {
-    pub(super) fn apply(self, driver: &mut Driver) {
-        for tracked in self.machines {
-            driver.upsert(&tracked);
+    pub(super) fn apply(&self, driver: &mut Driver) {
+        for tracked in &self.machines {
+            driver.upsert(tracked);
         }
-        for (cluster, needs) in self.roll_ups {
-            driver.replace(&cluster, &needs);
+        for (cluster, needs) in &self.roll_ups {
+            driver.replace(cluster, needs);
         }
     }
 }
@@ -106,7 +106,8 @@ fn record(
     run.progress.expect(variant, recorder.steps());
     for _ in 0..recorder.steps() {
         let next = change(driver);
-        recorder.step(driver, next, &cycle);
+        // Dropped by its sender, after the clock has stopped.
+        recorder.step(driver, &next, &cycle);
         run.progress.step();
     }
     recorder.measurements(run, driver)
@@ -143,11 +144,11 @@ impl Recorder {
     pub(super) fn step(
         &mut self,
         driver: &mut Driver,
-        next: Change,
+        next: &Change,
         cycle: impl Fn(&mut Driver) -> Phases,
     ) {
         let scanned = timed(|| driver.scan());
-        let step = || {
+        let mut step = || {
             next.apply(driver);
             cycle(driver)
         };

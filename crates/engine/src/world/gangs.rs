@@ -28,10 +28,11 @@ impl World {
     pub(crate) fn reconsider_gangs(&mut self) {
         for key in std::mem::take(&mut self.names.fold_stamps) {
             if let Some(unit) = unit_of(self.names.group(key)) {
-                self.fits(&unit);
+                self.folding_changed |= !self.largest_fold.covers(&unit);
+                self.largest_fold = self.largest_fold.max(&unit);
             }
         }
-        if !std::mem::take(&mut self.largest_grew) || self.unfolded {
+        if !std::mem::take(&mut self.folding_changed) || self.unfolded {
             return;
         }
         let needs: Vec<PreparedIx> = self.needs.handles().collect();
@@ -46,22 +47,17 @@ impl World {
         }
     }
 
-    /// A machine may hold so much, or was bought for a gang of this size.
-    pub(super) fn fits(&mut self, amount: &Totals) {
-        if !self.largest.covers(amount) {
-            self.largest = self.largest.max(amount);
-            self.largest_grew = true;
-        }
-    }
-
-    /// Whether a need is a gang that wants something and may fit a machine. One of
-    /// several units that is larger than any machine never folds, and its fold would
-    /// own nothing; a single unit always folds.
+    /// Whether a need is a gang that wants something and may fold. One that is larger
+    /// than what its units fit never does, for its fold would find and own nothing;
+    /// but a single unit always folds.
     fn may_fold(&self, need: &Prepared) -> bool {
+        let (wanted, pool) = (&need.aggregate, &self.pools[need.pool]);
         need.constraint == Constraint::Same
-            && !need.aggregate.is_zero()
-            && (self.largest.covers(&need.aggregate)
-                || self.pools[need.pool].key.unit.covers(&need.aggregate))
+            && !wanted.is_zero()
+            && (pool.largest.covers(wanted)
+                || self.largest_fold.covers(wanted)
+                || pool.key.unit.covers(wanted)
+                || !wanted.covers(&pool.key.unit))
     }
 
     /// Gangs that want something may fold with their like (§4.2).

@@ -62,6 +62,8 @@ pub(crate) struct World {
     pub(crate) runs: Column<RunIx, RunRow>,
     run_numbers: HashTable<RunIx>,
     free_runs: Vec<RunIx>,
+    /// The run that was found last.
+    last_run: Option<RunIx>,
     pub(crate) needs: Column<PreparedIx, Prepared>,
     free_needs: Vec<PreparedIx>,
     pub(crate) gangs: Column<GroupIx, GangRow>,
@@ -69,10 +71,10 @@ pub(crate) struct World {
     free_gangs: Vec<GroupIx>,
     /// Gangs stay what they are even where they fit a machine.
     unfolded: bool,
-    /// Per dimension the most that a machine offers, or a fold was bought for.
-    largest: Totals,
-    /// It has grown: gangs that fitted no machine may fit one now.
-    largest_grew: bool,
+    /// Per dimension the largest unit of a fold that a machine was stamped for.
+    largest_fold: Totals,
+    /// Gangs that did not fold may now.
+    folding_changed: bool,
     /// Roll-ups taken in so far.
     roll_ups: u32,
     /// Machines whose run may no longer be right.
@@ -121,13 +123,11 @@ impl World {
             draining: run(RunKind::Draining),
             withheld: [run(RunKind::ProviderFailing), run(RunKind::Quota)],
         };
-        let row = ClassRow::new(class.clone(), unbound);
-        self.fits(&row.capacity);
-        self.classes.push(row);
+        self.classes.push(ClassRow::new(class.clone(), unbound));
         self.class_index.insert(number, &self.classes);
         self.topologies.learn(class);
         for pool in self.pools.rows_mut() {
-            pool.learn(&self.classes);
+            self.folding_changed |= pool.learn(&self.classes);
         }
         number
     }

@@ -30,6 +30,8 @@ pub(crate) struct PoolRow {
     pub(crate) classes: Vec<ClassIx>,
     /// One bit per class.
     pub(crate) usable: Vec<u64>,
+    /// Per dimension the most that a usable class offers.
+    pub(crate) largest: Totals,
     /// Classes that were looked at.
     seen: usize,
     /// Acquirable runs that rank alike; empty until somebody acquires.
@@ -79,6 +81,7 @@ impl PoolRow {
             key,
             classes: Vec::new(),
             usable: Vec::new(),
+            largest: Totals::zero(),
             seen: 0,
             ranks: Vec::new(),
             ranked: 0,
@@ -90,8 +93,9 @@ impl PoolRow {
         }
     }
 
-    /// Looks at classes that are new.
-    pub(crate) fn learn(&mut self, classes: &Column<ClassIx, ClassRow>) {
+    /// Looks at classes that are new. Whether one of them offers more than all others.
+    pub(crate) fn learn(&mut self, classes: &Column<ClassIx, ClassRow>) -> bool {
+        let mut more = false;
         self.usable.resize(classes.len().div_ceil(64), 0);
         for at in self.seen..classes.len() {
             let class = ClassIx::at(at);
@@ -101,9 +105,14 @@ impl PoolRow {
             if matches && row.capacity.covers(&self.key.unit) {
                 self.usable[at / 64] |= 1 << (at % 64);
                 self.classes.push(class);
+                if !self.largest.covers(&row.capacity) {
+                    self.largest = self.largest.max(&row.capacity);
+                    more = true;
+                }
             }
         }
         self.seen = classes.len();
+        more
     }
 
     pub(crate) fn has(&self, class: ClassIx) -> bool {

@@ -7,15 +7,37 @@ use foldhash::fast::FixedState;
 
 use super::{Few, Place, RunKind, RunRow, World};
 use crate::{
-    handle::{AccountIx, ClassIx, MachineIx, RunIx},
+    handle::{ClassIx, Handle, MachineIx, RunIx},
     input::HeldBack,
 };
 
 /// Which way a machine goes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Out,
     In,
+}
+
+/// Run, way and label as one number, for they are sorted by the ten thousand.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct MoveKey(u128);
+
+impl MoveKey {
+    fn new(run: RunIx, way: Way, label: u64) -> Self {
+        Self((run.index() as u128) << 65 | (way as u128) << 64 | u128::from(label))
+    }
+
+    fn run(self) -> RunIx {
+        RunIx::at((self.0 >> 65) as usize)
+    }
+
+    fn way(self) -> Way {
+        if self.0 >> 64 & 1 == 0 { Way::Out } else { Way::In }
+    }
+
+    fn label(self) -> u64 {
+        self.0 as u64
+    }
 }
 
 fn hash(id: &super::RunId) -> u64 {
@@ -27,7 +49,8 @@ impl World {
     pub(crate) fn seat(&mut self) {
         self.machines.put_in_order();
         let mut moved = std::mem::take(&mut self.moved);
-        let mut moves: Vec<(RunIx, Way, u64, MachineIx)> = Vec::new();
+        self.last_run = None;
+        let mut moves: Vec<(MoveKey, MachineIx)> = Vec::with_capacity(2 * moved.len());
         for &number in &moved {
             self.machines.rows[number].moved = false;
             let target = self.run_of(number);
@@ -47,16 +70,16 @@ impl World {
             if let Some(target) = target {
                 self.gain(target, row.label);
             }
-            moves.extend(row.run.map(|run| (run, Way::Out, row.label, number)));
-            moves.extend(target.map(|run| (run, Way::In, row.label, number)));
+            moves.extend(row.run.map(|run| (MoveKey::new(run, Way::Out, row.label), number)));
+            moves.extend(target.map(|run| (MoveKey::new(run, Way::In, row.label), number)));
             self.machines.rows[number].run = target;
         }
         moved.clear();
         self.moved = moved;
-        moves.sort_unstable_by_key(|(run, way, label, _)| (*run, *way, *label));
-        for of_run in moves.chunk_by(|a, b| a.0 == b.0) {
-            let run = of_run[0].0;
-            let outs = of_run.partition_point(|one| one.1 == Way::Out);
+        moves.sort_unstable_by_key(|one| one.0);
+        for of_run in moves.chunk_by(|a, b| a.0.run() == b.0.run()) {
+            let run = of_run[0].0.run();
+            let outs = of_run.partition_point(|one| one.0.way() == Way::Out);
             let (out, into) = of_run.split_at(outs);
             let labels = |at: &MachineIx| self.machines.rows[*at].label;
             take_out(&mut self.runs[run].members, out, labels);
@@ -85,22 +108,14 @@ impl World {
         };
         match row.state {
             MachineState::Configured | MachineState::Configuring => {
-                let cluster = row.cluster?;
-                let account = row.stamp.map(|stamp| {
-                    let key = self.names.stamps[stamp].key;
-                    self.names.account(cluster, key)
-                });
-                let id = (RunKind::Bound, row.class, row.cluster, row.stamp);
-                Some(self.run(id, account))
+                row.cluster?;
+                Some(self.run((RunKind::Bound, row.class, row.cluster, row.stamp)))
             }
             MachineState::Creating => match row.stamp {
                 None => acquirable(1),
                 Some(stamp) => {
-                    let row_of_stamp = &self.names.stamps[stamp];
-                    let (key, cluster) = (row_of_stamp.key, row_of_stamp.for_cluster?);
-                    let account = self.names.account(cluster, key);
-                    let id = (RunKind::Bought, row.class, Some(cluster), row.stamp);
-                    Some(self.run(id, Some(account)))
+                    let cluster = self.names.stamps[stamp].for_cluster?;
+                    Some(self.run((RunKind::Bought, row.class, Some(cluster), row.stamp)))
                 }
             },
             MachineState::Idle => acquirable(0),
@@ -110,11 +125,21 @@ impl World {
         }
     }
 
-    fn run(&mut self, id: super::RunId, account: Option<AccountIx>) -> RunIx {
+    /// The run of machines that somebody holds, whose stamp says to whom they count.
+    fn run(&mut self, id: super::RunId) -> RunIx {
         let is = |known: &RunIx| self.runs[*known].id() == id;
+        // Machines of one run change one after the other, as a rule.
+        if let Some(last) = self.last_run.filter(is) {
+            return last;
+        }
         if let Some(known) = self.run_numbers.find(hash(&id), is) {
+            self.last_run = Some(*known);
             return *known;
         }
+        let account = id.2.zip(id.3).map(|(cluster, stamp)| {
+            let key = self.names.stamps[stamp].key;
+            self.names.account(cluster, key)
+        });
         let row = RunRow::new(id.0, id.1, id.2, id.3, account);
         let number = match self.free_runs.pop() {
             Some(number) => {
@@ -125,6 +150,7 @@ impl World {
         };
         let runs = &self.runs;
         self.run_numbers.insert_unique(hash(&id), number, |known| hash(&runs[*known].id()));
+        self.last_run = Some(number);
         number
     }
 
@@ -200,13 +226,13 @@ impl World {
     }
 }
 
-type Moves<'m> = &'m [(RunIx, Way, u64, MachineIx)];
+type Moves<'m> = &'m [(MoveKey, MachineIx)];
 
 /// Closes the gaps in one pass.
 fn take_out(members: &mut Few, out: Moves<'_>, label: impl Fn(&MachineIx) -> u64) {
     let (mut to, mut from) = (0, 0);
-    for (_, _, gone, _) in out {
-        let at = from + members[from..].partition_point(|known| label(known) < *gone);
+    for (gone, _) in out {
+        let at = from + members[from..].partition_point(|known| label(known) < gone.label());
         if to < from {
             members.copy_within(from..at, to);
         }
@@ -226,10 +252,10 @@ fn put_in(members: &mut Few, into: Moves<'_>, label: impl Fn(&MachineIx) -> u64)
         return;
     }
     let mut from = members.len();
-    members.extend(into.iter().map(|one| one.3));
+    members.extend(into.iter().map(|one| one.1));
     let mut to = members.len();
-    for (_, _, new, number) in into.iter().rev() {
-        let at = members[..from].partition_point(|known| label(known) < *new);
+    for (new, number) in into.iter().rev() {
+        let at = members[..from].partition_point(|known| label(known) < new.label());
         let len = from - at;
         members.copy_within(at..from, to - len);
         to -= len + 1;

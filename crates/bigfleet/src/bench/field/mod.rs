@@ -208,7 +208,7 @@ pub(super) fn growth(run: &Run) -> Result<Vec<Measurement>, Error> {
         for (driver, demands, random, recorder) in &mut sizes {
             let at = random.below(demands.len());
             let next = churn(driver, &mut demands[at..=at], CHURN, random);
-            recorder.step(driver, next, incremental);
+            recorder.step(driver, &next, incremental);
         }
         run.progress.step();
     }
