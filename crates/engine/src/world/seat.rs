@@ -226,13 +226,36 @@ impl World {
     }
 }
 
+/// How many of the first places hold what is asked, where those that do come first.
+/// Looks near the beginning first: what changes lies close together, and each look
+/// is at another machine's row.
+fn first_steps(places: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut known, mut step) = (0, 1);
+    while known + step <= places && holds(known + step - 1) {
+        known += step;
+        step *= 2;
+    }
+    // The answer is at least `known`, and below `known + step`.
+    let mut end = places.min(known + step - 1);
+    while known < end {
+        let middle = known.midpoint(end);
+        if holds(middle) {
+            known = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    known
+}
+
 type Moves<'m> = &'m [(MoveKey, MachineIx)];
 
 /// Closes the gaps in one pass.
 fn take_out(members: &mut Few, out: Moves<'_>, label: impl Fn(&MachineIx) -> u64) {
     let (mut to, mut from) = (0, 0);
     for (gone, _) in out {
-        let at = from + members[from..].partition_point(|known| label(known) < gone.label());
+        let at = from
+            + first_steps(members.len() - from, |at| label(&members[from + at]) < gone.label());
         if to < from {
             members.copy_within(from..at, to);
         }
@@ -255,11 +278,25 @@ fn put_in(members: &mut Few, into: Moves<'_>, label: impl Fn(&MachineIx) -> u64)
     members.extend(into.iter().map(|one| one.1));
     let mut to = members.len();
     for (new, number) in into.iter().rev() {
-        let at = members[..from].partition_point(|known| label(known) < new.label());
+        let at = from - first_steps(from, |at| label(&members[from - 1 - at]) > new.label());
         let len = from - at;
         members.copy_within(at..from, to - len);
         to -= len + 1;
         members[to] = *number;
         from = at;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_steps;
+
+    #[test]
+    fn the_first_steps_are_found_wherever_they_end() {
+        for places in 0..70 {
+            for holding in 0..=places {
+                assert_eq!(first_steps(places, |at| at < holding), holding, "of {places}");
+            }
+        }
     }
 }
