@@ -70,6 +70,7 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    use super::FULL_EVERY;
     use crate::{Engine, Time, handle::MachineIx, testing};
 
     /// An engine at rest, with machines that two different needs claim.
@@ -140,5 +141,55 @@ mod tests {
         assert_eq!(engine.drifts(), 1);
         engine.cycle_both(Time(0)).unwrap();
         assert_eq!(engine.drifts(), 1);
+    }
+
+    #[test]
+    fn everything_is_decided_anew_once_when_somebody_asks_for_it() {
+        let (mut engine, _) = at_rest();
+        engine.question_everything();
+        engine.cycle_both(Time(0)).unwrap();
+        assert!(decided(&engine) > 0);
+        engine.cycle(Time(0));
+        assert_eq!(decided(&engine), 0);
+    }
+
+    #[test]
+    fn every_hundredth_cycle_looks_at_all_machines_first() {
+        let (mut engine, [one, _]) = at_rest();
+        while engine.cycles() < 2 * FULL_EVERY {
+            engine.cycle(Time(0));
+        }
+        assert_eq!(engine.drifts(), 0);
+        engine.world.machines.rows[one].claimant = None;
+        engine.prepare();
+        assert_eq!(engine.drifts(), 1);
+        engine.cycle_both(Time(0)).unwrap();
+        assert_eq!(engine.drifts(), 1);
+    }
+
+    #[test]
+    fn claims_are_mended_whatever_is_under_way() {
+        let mut mended = 0;
+        for seed in 0..300 {
+            let mut engine = testing::engine(seed);
+            let go_on = |engine: &mut Engine| {
+                engine.restamp();
+                engine.actions().into_iter().step_by(2).for_each(|action| engine.pend(action));
+            };
+            engine.cycle(Time(0));
+            go_on(&mut engine);
+            engine.cycle(Time(0));
+            engine.world.spoil_digests();
+            engine.world.start_checks_over();
+            engine.look_for_drift();
+            let found = engine.drifts();
+            for _ in 0..5 {
+                engine.cycle_both(Time(0)).unwrap_or_else(|other| panic!("seed {seed}: {other}"));
+                go_on(&mut engine);
+            }
+            assert_eq!(engine.drifts(), found, "seed {seed}");
+            mended += found;
+        }
+        assert!(mended > 100, "hardly any engine had claims");
     }
 }

@@ -91,16 +91,16 @@ fn disturb(engine: &mut Engine, input: &CycleInput, output: &CycleOutput, random
                 }
             }
             7 => {
-                // One need more or fewer of a size.
+                // One need more or fewer of a size, or a need that shrinks.
                 if let Some(need) = one_of(random, &input.demand) {
                     let of_cluster = input.demand.iter().filter(|one| one.cluster == need.cluster);
                     let mut needs: Vec<_> = of_cluster.cloned().collect();
                     let at = random.below(needs.len() as u64) as usize;
-                    if random.below(2) == 0 {
-                        needs.remove(at);
-                    } else {
-                        let unit = needs[at].min_unit.clone();
-                        needs[at].aggregate.add_assign(&unit);
+                    let unit = needs[at].min_unit.clone();
+                    match random.below(3) {
+                        0 => drop(needs.remove(at)),
+                        1 => needs[at].aggregate.add_assign(&unit),
+                        _ => needs[at].aggregate.sub_sat_assign(&unit),
                     }
                     engine.replace(&need.cluster, &needs);
                 }

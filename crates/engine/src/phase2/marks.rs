@@ -55,4 +55,15 @@ mod tests {
         marks.clear();
         assert!(!marks.contains(a) && !marks.contains(b));
     }
+
+    #[test]
+    fn each_machine_is_marked_by_itself() {
+        let machines = || (0..300).map(MachineIx::at);
+        let mut marks = Marks::default();
+        machines().step_by(2).for_each(|machine| marks.insert(machine));
+        machines().step_by(3).for_each(|machine| marks.remove(machine));
+        for (at, machine) in machines().enumerate() {
+            assert_eq!(marks.contains(machine), at % 2 == 0 && at % 3 != 0, "machine {at}");
+        }
+    }
 }

@@ -108,4 +108,18 @@ mod tests {
         alike.clear();
         assert_eq!(alike.firsts(|_| false).count(), 0);
     }
+
+    #[test]
+    fn a_domain_that_changes_leaves_the_others_of_its_kind_as_they_are() {
+        let of = |count| Supply { count, ..Supply::default() };
+        let mut alike = Alike::default();
+        alike.insert(1, &of(3));
+        alike.insert(2, &of(3));
+        alike.remove(1, &of(3));
+        alike.insert(1, &of(2));
+        let mut found: Vec<(u32, usize)> =
+            alike.firsts(|_| false).map(|(place, supply)| (place, supply.count)).collect();
+        found.sort_unstable();
+        assert_eq!(found, [(1, 2), (2, 3)]);
+    }
 }

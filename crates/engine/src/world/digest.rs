@@ -124,11 +124,17 @@ impl World {
     pub(crate) fn start_checks_over(&mut self) {
         self.claim_digests.turn = 0;
     }
+
+    /// What is kept of the claims is wrong, the claims are not.
+    pub(crate) fn spoil_digests(&mut self) {
+        self.claim_digests.slices.iter_mut().for_each(|sum| *sum = sum.wrapping_add(1));
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Handle, MachineIx, PreparedIx, mix};
+    use super::{Handle, MachineIx, PreparedIx, RunKind, World, mix};
+    use crate::{testing, world::MachineRow};
 
     #[test]
     fn needs_that_swap_machines_do_not_go_unseen() {
@@ -140,6 +146,36 @@ mod tests {
         {
             let kept = sum([(machine, need), (machine + 1, need + 7)]);
             assert_ne!(kept, sum([(machine, need + 7), (machine + 1, need)]));
+        }
+    }
+
+    #[test]
+    fn a_claim_that_its_machine_or_need_contradicts_is_drift() {
+        type Contradict = fn(&mut World, MachineIx, PreparedIx);
+        let contradictions: [(&str, Contradict); 4] = [
+            ("the machine is gone", |world, one, _| world.machines.rows[one].removed = true),
+            ("the machine is in no run", |world, one, _| world.machines.rows[one].run = None),
+            ("the machine drains", |world, one, _| {
+                let run = world.machines.rows[one].run.unwrap();
+                world.runs[run].kind = RunKind::Draining;
+            }),
+            ("the need is gone", |world, _, need| world.needs[need].removed = true),
+        ];
+        for (what, contradict) in contradictions {
+            let claim = |(one, row): (_, &MachineRow)| Some((one, row.claimant?));
+            let claimed = |seed| {
+                let engine = testing::settled(seed);
+                let claim = engine.world.machines.rows.iter().find_map(claim)?;
+                Some((engine, claim))
+            };
+            let (mut engine, (one, need)) = (0..100).find_map(claimed).unwrap();
+            let world = &mut engine.world;
+            world.start_checks_over();
+            assert!(!world.has_drifted());
+            contradict(world, one, need);
+            world.start_checks_over();
+            assert!(world.has_drifted(), "{what}");
+            assert!(world.has_drifted_anywhere(), "{what}");
         }
     }
 }
