@@ -159,3 +159,32 @@ fn folding_is_switched_off_and_on_again_without_a_trace() {
     }
     assert!(folds > 0, "some worlds have gangs that fold");
 }
+
+/// Once its own machines serve it a gang rests, but as one of its group.
+#[test]
+fn a_gang_that_wants_nothing_any_more_disturbs_nobody_s_rest() {
+    for seed in seeds(WORLDS, 5) {
+        let world = worlds::world(seed);
+        let mut engine = Engine::load(&world);
+        for _ in 0..3 {
+            engine.cycle(world.now);
+            engine.restamp();
+            engine.output().actions.into_iter().for_each(|action| engine.pend(action));
+        }
+        let input = engine.input();
+        for cluster in &input.ready {
+            let of_cluster = input.demand.iter().filter(|need| need.cluster == *cluster);
+            let mut needs: Vec<_> = of_cluster.cloned().collect();
+            for need in needs.iter_mut().filter(|need| !need.group.is_empty()) {
+                need.aggregate = Default::default();
+            }
+            engine.replace(cluster, &needs);
+        }
+        for _ in 0..2 {
+            let input = CycleInput { now: world.now, ..engine.input() };
+            engine.cycle(world.now);
+            let (output, anew) = (comparable(engine.output()), comparable(decide(&input)));
+            assert_same(&output, &anew, &format!("seed {seed}"));
+        }
+    }
+}

@@ -171,7 +171,7 @@ fn needs_among_machines_of_many_shapes_fare_as_the_oracle_says() {
             for need in &mut needs {
                 let other = self::need(&mut random, flavour(seed), &need.cluster);
                 let other = other.map(|other| other.aggregate);
-                if let Some(other) = other.filter(|other| !other.is_zero() && random.chance(30)) {
+                if let Some(other) = other.filter(|_| random.chance(30)) {
                     need.aggregate = other;
                 }
             }

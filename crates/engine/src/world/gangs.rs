@@ -40,7 +40,6 @@ impl World {
             let row = &self.needs[need];
             if !row.removed && row.gangs.is_none() && self.may_fold(row) {
                 self.touch(need);
-                self.start_afresh(need);
                 self.join_gangs(need);
                 self.touch(need);
             }
@@ -73,6 +72,8 @@ impl World {
             Some(known) => *known,
             None => self.form_gangs(id),
         };
+        // Those who may fold are decided as one, and keep nothing meanwhile.
+        self.start_afresh(number);
         self.gangs[gangs].members.push(number);
         self.needs[number].gangs = Some(gangs);
     }

@@ -175,7 +175,11 @@ impl World {
                     self.names.clusters[self.needs[fold].cluster].end_rest(tier);
                 }
                 self.release(fold);
-                members.iter().for_each(|member| self.release(*member));
+                for member in &members {
+                    // It rested as one of its group, and may leave that.
+                    self.needs[*member].settled = false;
+                    self.release(*member);
+                }
                 self.gangs[gangs].members = members;
             }
         }
