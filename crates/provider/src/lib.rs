@@ -1,0 +1,3 @@
+//! The provider protocol, from both ends.
+
+pub mod mutant;
