@@ -77,7 +77,7 @@ type Histograms<L> = Family<L, Histogram, Buckets>;
 
 /// All of them; clones count together.
 #[derive(Clone, Debug)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     rpc: Family<Rpc, Counter>,
     rpc_seconds: Histograms<Method>,
     transitions: Family<KindOutcome, Counter>,

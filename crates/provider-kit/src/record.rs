@@ -123,6 +123,11 @@ impl Classes {
         }
     }
 
+    /// Takes a class that a machine has.
+    pub(crate) fn learn(&mut self, class: &Arc<Class>) {
+        self.known.insert(class.clone());
+    }
+
     /// Forgets classes that no machine has any more.
     pub(crate) fn prune(&mut self) {
         self.known.retain(|class| Arc::strong_count(class) > 1);

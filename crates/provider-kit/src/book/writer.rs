@@ -1,9 +1,12 @@
 //! Makes changes durable, many at once.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use bigfleet_model::MachineId;
-use bigfleet_provider::mutant::{Mutant, active};
+use bigfleet_provider::{
+    mutant::{Mutant, active},
+    protocol::Kind,
+};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep},
@@ -38,7 +41,7 @@ pub(crate) struct Writer {
     pub(crate) health: Arc<Health>,
     /// Machines whose last commit failed: the store may hold what memory does not, so
     /// they are written again with the next commit.
-    pub(crate) suspects: Vec<MachineId>,
+    pub(crate) suspects: BTreeSet<MachineId>,
     pub(crate) failing: bool,
 }
 
@@ -103,9 +106,8 @@ impl Writer {
         for id in &self.suspects {
             let record = books.machines.get(id).cloned();
             batch.operations.push((id.clone(), None));
-            let operations = books.operations.iter().filter(|(machine, _, _)| *machine == id);
-            for (_, kind, operation) in operations {
-                let operation = operation.clone();
+            for kind in Kind::ALL {
+                let Some(operation) = books.operations.get(id, kind).cloned() else { continue };
                 batch.operations.push((id.clone(), Some(OperationRow { kind, operation })));
             }
             batch.records.push((id.clone(), record));
@@ -218,7 +220,7 @@ impl Writer {
         self.health.ill(&format!("the store fails: {problem}"));
         let problem: Arc<str> = problem.into();
         for change in changes {
-            self.suspects.push(change.id.clone());
+            self.suspects.insert(change.id.clone());
             let _ = change.reply.send(Err(Unwritten::Store(problem.clone())));
         }
     }

@@ -4,7 +4,7 @@
 //!
 //! # Flags
 //!
-//! All of every provider binary ([`CommonFlags`](crate::flags::CommonFlags)), with
+//! All of every provider binary ([`ProviderFlags`](crate::flags::ProviderFlags)), with
 //! other defaults where a test must not wait: `--seed-count` 64, `--transition-timeout`
 //! 2s, `--sweep-interval` 500ms, `--failed-hold` 8s, `--provider` `fault`,
 //! `--metrics-addr` 0. With the feature `mutants` also `--mutant NAME`
@@ -55,3 +55,38 @@
 //!
 //! A drain's timeout is max(`--drain-timeout`, grace + min(2 min, `--drain-timeout`)),
 //! so a 2 s target gives a drain of grace 15 s seventeen seconds.
+
+mod cloud;
+mod flags;
+mod hosts;
+mod store;
+
+use std::{process::ExitCode, sync::Arc};
+
+pub use cloud::FaultCloud;
+pub use flags::FaultFlags;
+pub use store::FaultStore;
+
+use crate::{Error, flags::ProviderFlags, serve, store::Store};
+
+/// The label that a test asks for a fault by.
+pub const CREATE_LABEL: &str = "conformance.fault/create";
+/// The label that tells how many hosts the cloud really holds for a slot.
+pub const HOSTS_LABEL: &str = "conformance.fault/hosts";
+
+/// Serves the fault target.
+pub fn main(flags: &FaultFlags) -> ExitCode {
+    if let Err(error) = flags.break_a_rule() {
+        eprintln!("bigfleet-provider-fault: {error}");
+        return ExitCode::from(2);
+    }
+    let provider = flags.provider.clone();
+    let (seed, state) = (provider.seed_count, provider.state.clone());
+    let timeout = provider.timeouts.timeouts().create;
+    let make = async move || FaultCloud::open(seed, timeout, &state);
+    serve::main_on("bigfleet-provider-fault", provider, store, make)
+}
+
+fn store(flags: &ProviderFlags) -> Result<Arc<dyn Store>, Error> {
+    Ok(Arc::new(FaultStore::new(serve::open_store(flags)?)))
+}
