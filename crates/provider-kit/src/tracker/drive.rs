@@ -106,7 +106,8 @@ impl<C: Cloud> Tracker<C> {
         let (metrics, noted) = (self.metrics.clone(), problem.clone());
         let attempts = Attempts { cloud: self.cloud.clone(), metrics, problem: noted };
         let ungated = self.config.allow_ungated_configure;
-        let task = tokio::spawn(async move { attempts.run(drive, blob, ungated).await });
+        // Tracked: a stop ends when the last call has ended, too.
+        let task = self.tasks.spawn(async move { attempts.run(drive, blob, ungated).await });
         let task = AbortOnDropHandle::new(task);
         CloudCall { task, problem, metrics: self.metrics.clone() }
     }

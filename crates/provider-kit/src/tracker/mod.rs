@@ -107,6 +107,10 @@ impl<C: Cloud> Tracker<C> {
                 Err(Failure::TimedOut(call.last_problem()))
             }
         };
+        if ended.is_err() && self.stopping.is_cancelled() {
+            // The stop cancelled it, it did not fail: the next start goes on with it.
+            return;
+        }
         let took = self.clock.now().saturating_sub(operation.started);
         let outcome = match &ended {
             Ok(_) => "done",
