@@ -1,7 +1,6 @@
 //! Who may call, and who still waits (provider chapter §1, steps 1 and 7).
 
 use std::{
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -15,23 +14,17 @@ use bigfleet_provider_kit::{
     example::OneRack,
     store::{Batch, State, StoreError},
 };
-use bigfleet_testkit::pki::{LOOPBACK, Pki};
+use bigfleet_testkit::pki::{Material, Pki};
 use bigfleet_wire::v1alpha1::{CreateRequest, ListFilter, MachineState};
 use tonic::{Code, Request};
 
 use crate::rig::{Rig, config};
 
-fn material(pki: &Pki, directory: &std::path::Path, identity: &str) -> Security {
-    let leaf = pki.issue(&[identity], LOOPBACK).unwrap();
-    let write = |name: &str, text: &str| -> PathBuf {
-        let path = directory.join(format!("{}-{name}", identity.replace(['/', ':'], "_")));
-        std::fs::write(&path, text).unwrap();
-        path
-    };
+fn security(material: &Material) -> Security {
     let flags = TlsFlags {
-        tls_cert: Some(write("cert.pem", &leaf.cert_pem)),
-        tls_key: Some(write("key.pem", &leaf.key_pem)),
-        tls_ca: Some(write("ca.pem", &pki.ca_pem())),
+        tls_cert: Some(material.cert()),
+        tls_key: Some(material.key()),
+        tls_ca: Some(material.ca()),
         require_tls: true,
     };
     flags.load().unwrap()
@@ -39,15 +32,16 @@ fn material(pki: &Pki, directory: &std::path::Path, identity: &str) -> Security 
 
 #[tokio::test]
 async fn a_certificate_speaks_for_its_own_shard_only() {
-    let (pki, directory) = (Pki::new().unwrap(), tempfile::tempdir().unwrap());
-    let server = material(&pki, directory.path(), "bigfleet://provider/rig");
+    let pki = Pki::new().unwrap();
+    let server = pki.material(&["bigfleet://provider/rig"]).unwrap();
     // The rig's tokens are those of shard `rig`.
     for (identity, allowed) in [
         ("bigfleet://shard/rig", true),
         ("bigfleet://shard/other", false),
         ("bigfleet://admin", false),
     ] {
-        let client = material(&pki, directory.path(), identity);
+        let client = pki.material(&[identity]).unwrap();
+        let (server, client) = (security(&server), security(&client));
         let mut rig =
             Rig::secure(OneRack::new(1), MemStore::new(), config(), &server, &client).await;
         let answer = rig.create("slot-000000").await;
@@ -63,10 +57,19 @@ async fn a_certificate_speaks_for_its_own_shard_only() {
 }
 
 /// Holds every commit until it is let go.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Held {
     inner: MemStore,
     held: Arc<AtomicBool>,
+    entered: Arc<AtomicBool>,
+}
+
+impl Held {
+    async fn is_writing(&self) {
+        while !self.entered.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
 impl Store for Held {
@@ -76,6 +79,7 @@ impl Store for Held {
 
     fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
         while self.held.load(Ordering::SeqCst) {
+            self.entered.store(true, Ordering::SeqCst);
             std::thread::sleep(Duration::from_millis(1));
         }
         self.inner.commit(batch)
@@ -86,37 +90,47 @@ impl Store for Held {
     }
 }
 
+fn create(id: &str) -> CreateRequest {
+    CreateRequest { machine_id: id.into(), ..CreateRequest::default() }
+}
+
 #[tokio::test]
 async fn a_call_that_nobody_awaits_is_not_accepted() {
-    let store = Held { inner: MemStore::new(), held: Arc::default() };
-    let mut rig = Rig::start(OneRack::new(3), store.clone(), config()).await;
+    let store = Held::default();
+    let mut rig = Rig::local(OneRack::new(3), store.clone(), config()).await.unwrap();
     store.held.store(true, Ordering::SeqCst);
-    // The first is being written; those behind it wait, and give up.
     let mut client = rig.client.clone();
-    let first = tokio::spawn(async move {
-        let message = CreateRequest { machine_id: "slot-000000".into(), ..Default::default() };
-        client.create(message).await
-    });
-    let mut late = Request::new(CreateRequest {
-        machine_id: "slot-000001".into(),
-        ..Default::default()
-    });
-    late.set_timeout(Duration::from_millis(200));
-    assert_eq!(rig.client.create(late).await.unwrap_err().code(), Code::DeadlineExceeded);
-    let mut client = rig.client.clone();
-    let cancelled = tokio::spawn(async move {
-        let message = CreateRequest { machine_id: "slot-000002".into(), ..Default::default() };
-        client.create(message).await
-    });
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    cancelled.abort();
-    // The reset must have reached the server.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    let first = tokio::spawn(async move { client.create(create("slot-000000")).await });
+    store.is_writing().await;
+    // While the first is being written, the second is dropped by its caller.
+    let waits = tokio::time::timeout(
+        Duration::from_millis(50),
+        rig.client.create(create("slot-000001")),
+    );
+    assert!(waits.await.is_err());
     store.held.store(false, Ordering::SeqCst);
-    assert_eq!(first.await.unwrap().unwrap().into_inner().machine.unwrap().id, "slot-000000");
+    first.await.unwrap().unwrap();
     rig.reaches("slot-000000", MachineState::Idle).await;
-    for id in ["slot-000001", "slot-000002"] {
-        assert_eq!(rig.get(id).await.state(), MachineState::Speculative, "{id}");
-    }
+    assert_eq!(rig.get("slot-000001").await.state(), MachineState::Speculative);
+    rig.create("slot-000001").await.unwrap();
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn a_call_past_its_deadline_is_not_accepted() {
+    let store = Held::default();
+    let mut rig = Rig::start(OneRack::new(2), store.clone(), config()).await;
+    store.held.store(true, Ordering::SeqCst);
+    let mut client = rig.client.clone();
+    let first = tokio::spawn(async move { client.create(create("slot-000000")).await });
+    store.is_writing().await;
+    let mut late = Request::new(create("slot-000001"));
+    late.set_timeout(Duration::from_millis(200));
+    let status = rig.client.create(late).await.unwrap_err();
+    assert!(matches!(status.code(), Code::DeadlineExceeded | Code::Cancelled), "{status}");
+    store.held.store(false, Ordering::SeqCst);
+    first.await.unwrap().unwrap();
+    rig.reaches("slot-000000", MachineState::Idle).await;
+    assert_eq!(rig.get("slot-000001").await.state(), MachineState::Speculative);
     rig.stop().await;
 }

@@ -1,7 +1,7 @@
 //! A provider and its client: on a loopback port, or without a network for tests that
 //! move the clock.
 
-use std::{error::Error as StdError, sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use bigfleet_net::{
     flags::TlsFlags,
@@ -21,8 +21,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tonic::{Status, body::Body};
 use tower::{Service as _, ServiceExt as _, util::BoxCloneSyncService};
 
-type BoxError = Box<dyn StdError + Send + Sync>;
-type Transport = BoxCloneSyncService<http::Request<Body>, http::Response<Body>, BoxError>;
+type Transport = BoxCloneSyncService<http::Request<Body>, http::Response<Body>, io::Error>;
 pub(crate) type Client = CapacityProviderClient<Transport>;
 
 /// One provider, up to its stop.
@@ -52,7 +51,7 @@ impl Rig {
             let peer = Peer::new(([127, 0, 0, 1], 1).into(), peer::Transport::Plaintext);
             request.extensions_mut().insert(peer);
             let mut server = server.clone();
-            async move { server.call(request).await.map_err(BoxError::from) }
+            async move { server.call(request).await.map_err(io::Error::other) }
         });
         let client = client_of(BoxCloneSyncService::new(transport));
         Ok(Self { client, readiness, kit, server: None, sequence: 0 })
@@ -195,7 +194,7 @@ impl Rig {
 
 pub(crate) fn connect(addr: &str, security: &Security) -> Client {
     let channel = grpc::connect_lazy(addr, security, Rule::any_certificate()).unwrap();
-    client_of(BoxCloneSyncService::new(channel.map_err(BoxError::from)))
+    client_of(BoxCloneSyncService::new(channel.map_err(io::Error::other)))
 }
 
 fn client_of(transport: Transport) -> Client {
