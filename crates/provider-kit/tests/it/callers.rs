@@ -103,10 +103,8 @@ async fn a_call_that_nobody_awaits_is_not_accepted() {
     let first = tokio::spawn(async move { client.create(create("slot-000000")).await });
     store.is_writing().await;
     // While the first is being written, the second is dropped by its caller.
-    let waits = tokio::time::timeout(
-        Duration::from_millis(50),
-        rig.client.create(create("slot-000001")),
-    );
+    let waits =
+        tokio::time::timeout(Duration::from_millis(50), rig.client.create(create("slot-000001")));
     assert!(waits.await.is_err());
     store.held.store(false, Ordering::SeqCst);
     first.await.unwrap().unwrap();

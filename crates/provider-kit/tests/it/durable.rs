@@ -35,10 +35,8 @@ async fn everything_is_found_again() {
     // The rack has forgotten its host; two sweeps would be needed to believe it.
     let mut rig = Rig::local(OneRack::new(4), store, config()).await.unwrap();
     assert_eq!(rig.get("slot-000000").await, before);
-    let delta = bigfleet_wire::v1alpha1::ListFilter {
-        since_revision: revision,
-        ..Default::default()
-    };
+    let delta =
+        bigfleet_wire::v1alpha1::ListFilter { since_revision: revision, ..Default::default() };
     assert!(rig.list(delta).await.machines.is_empty(), "the cursor still works");
     let stale = rig.configure("slot-000000", "c-1").await.unwrap_err();
     assert_eq!(stale.code(), tonic::Code::FailedPrecondition, "the mark was kept");
@@ -85,7 +83,10 @@ fn batch(number: u64) -> Batch {
     Batch {
         revision: number,
         records: vec![(id.as_str().into(), Some(Arc::new(record)))],
-        operations: vec![(id.as_str().into(), Some(OperationRow { kind: Kind::Create, operation }))],
+        operations: vec![(
+            id.as_str().into(),
+            Some(OperationRow { kind: Kind::Create, operation }),
+        )],
         marks: vec![MarkRow {
             machine: id.as_str().into(),
             shard: "s".into(),

@@ -107,7 +107,10 @@ async fn a_lost_host_is_noticed_in_either_state() {
 
     rig.bind(SLOT, "fault-vanish").await;
     let failed = rig.reaches(SLOT, MachineState::Failed).await;
-    assert_eq!((failed.last_error.as_str(), failed.cluster.as_str()), ("host lost", "fault-vanish"));
+    assert_eq!(
+        (failed.last_error.as_str(), failed.cluster.as_str()),
+        ("host lost", "fault-vanish")
+    );
     rig.reaches(SLOT, MachineState::Speculative).await;
     rig.stop().await;
 }

@@ -39,7 +39,8 @@ impl<'a> MakeWriter<'a> for Lines {
 async fn the_blob_is_in_no_log_line_and_in_no_file() {
     let lines = Lines::default();
     // Our own lines at trace; the transport's would hold the bytes of a plain socket.
-    let filter = tracing_subscriber::EnvFilter::new("bigfleet_provider_kit=trace,bigfleet_net=trace");
+    let filter =
+        tracing_subscriber::EnvFilter::new("bigfleet_provider_kit=trace,bigfleet_net=trace");
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines.clone());
     let _guard = tracing::subscriber::set_default(subscriber.finish());
     let state = tempfile::tempdir().unwrap();

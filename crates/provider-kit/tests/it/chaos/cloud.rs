@@ -7,7 +7,7 @@ use std::{
 };
 
 use bigfleet_provider_kit::{
-    Caps, CapacityType, Cloud, CloudError, Host, Machine, Offer, Op, Ready,
+    CapacityType, Caps, Cloud, CloudError, Host, Machine, Offer, Op, Ready,
 };
 use tokio::time::sleep;
 
@@ -227,7 +227,9 @@ impl Cloud for ChaosCloud {
         let mood = self.mood(op).await;
         match mood {
             // "Gone" must be true where it is said of a host.
-            Mood::Fails(error @ (CloudError::Retry(_) | CloudError::Fatal(_))) => return Err(error),
+            Mood::Fails(error @ (CloudError::Retry(_) | CloudError::Fatal(_))) => {
+                return Err(error);
+            }
             Mood::Fails(_) | Mood::Works | Mood::Lies(_) => {}
         }
         self.0.lock().hosts.remove(machine.id.as_str());

@@ -55,7 +55,8 @@ impl View {
 
     /// Invariant 1: FAILED_PRECONDITION exactly for stale tokens.
     pub(super) fn called(&mut self, machine: &str, shard: &str, token: (i64, i64), code: Code) {
-        let mark = self.marks.entry((machine.to_owned(), shard.to_owned())).or_insert((i64::MIN, 0));
+        let mark =
+            self.marks.entry((machine.to_owned(), shard.to_owned())).or_insert((i64::MIN, 0));
         let stale = token <= *mark;
         assert_eq!(
             code == Code::FailedPrecondition,
@@ -82,9 +83,8 @@ impl View {
 
     /// Invariants 2, 4, 5, 6, 7 and 8, as of now.
     pub(super) async fn look(&mut self, service: &Service, truth: &Truth) {
-        let list = async |filter: ListFilter| {
-            service.list(request(filter)).await.unwrap().into_inner()
-        };
+        let list =
+            async |filter: ListFilter| service.list(request(filter)).await.unwrap().into_inner();
         let since_revision = std::mem::take(&mut self.cursor);
         let delta = list(ListFilter { since_revision, ..ListFilter::default() }).await;
         for machine in &delta.machines {
