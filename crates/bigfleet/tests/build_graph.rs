@@ -79,8 +79,8 @@ const FORBIDDEN: &[Forbidden] = &[
     Forbidden {
         from: "bigfleet-provider-kit",
         edges: Edges::Linked,
-        to: &["bigfleet-engine", "bigfleet-shard", "bigfleet-coordinator"],
-        why: "a provider sees the contract, not who calls it",
+        to: &["bigfleet-engine", "bigfleet-shard", "bigfleet-coordinator", "kube"],
+        why: "a provider sees the contract, not who calls it; nodes are the feature `node-ready`",
     },
 ];
 

@@ -105,10 +105,15 @@ impl<C: Cloud> Sweeper<C> {
             tracing::warn!(problem, "sweep failed: nothing is changed");
             outcome
         })?;
-        Ok(Offers::check(offers, &self.shape, |misshapen| {
-            tracker.metrics.misshapen(misshapen.field);
-            tracing::warn!(%misshapen, "offer skipped");
-        }))
+        let (metrics, shape) = (tracker.metrics.clone(), self.shape.clone());
+        let check = move || {
+            Offers::check(offers, &shape, |misshapen| {
+                metrics.misshapen(misshapen.field);
+                tracing::warn!(%misshapen, "offer skipped");
+            })
+        };
+        // A whole fleet takes long enough to hold up calls.
+        tokio::task::spawn_blocking(check).await.map_err(|_| "failed")
     }
 
     async fn compare(&mut self, offers: &Offers, begun: Instant, wall: Duration) -> &'static str {
