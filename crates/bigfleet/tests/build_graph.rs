@@ -71,10 +71,16 @@ const FORBIDDEN: &[Forbidden] = &[
         why: "the kinds are types, whoever uses them",
     },
     Forbidden {
+        from: "bigfleet-provider",
+        edges: Edges::Linked,
+        to: &["bigfleet-engine", "bigfleet-shard", "bigfleet-provider-kit", "kube"],
+        why: "both ends of the protocol know machines, not who decides about them",
+    },
+    Forbidden {
         from: "bigfleet-provider-kit",
         edges: Edges::Linked,
-        to: &["bigfleet-engine", "bigfleet-shard", "bigfleet-coordinator"],
-        why: "a provider sees the contract, not who calls it",
+        to: &["bigfleet-engine", "bigfleet-shard", "bigfleet-coordinator", "kube"],
+        why: "a provider sees the contract, not who calls it; nodes are the feature `node-ready`",
     },
 ];
 

@@ -3,7 +3,29 @@
 use std::time::Duration;
 
 use http::{HeaderMap, Response};
-use tonic::{Status, body::Body};
+use tokio::time::Instant;
+use tonic::{Request, Status, body::Body};
+
+/// When the caller stops waiting: every request of a
+/// [`GrpcServer`](crate::grpc::GrpcServer) that came with a deadline carries
+/// one. For handlers that must not begin what nobody awaits any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadline(Instant);
+
+impl Deadline {
+    /// Servers make their own; tests that call a service directly put one into
+    /// the request's extensions.
+    #[must_use]
+    pub fn at(instant: Instant) -> Self {
+        Self(instant)
+    }
+
+    /// The deadline that a request came with.
+    #[must_use]
+    pub fn of<T>(request: &Request<T>) -> Option<Instant> {
+        request.extensions().get::<Self>().map(|deadline| deadline.0)
+    }
+}
 
 /// The time that header `grpc-timeout` leaves for the call. A value that is
 /// not of the protocol sets no deadline.
