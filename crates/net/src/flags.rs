@@ -56,8 +56,8 @@ fn with_variable(arg: Arg) -> Arg {
     if switch { arg.value_parser(BoolishValueParser::new()) } else { arg }
 }
 
-/// A path; empty means that none is given.
-fn path_parser() -> impl TypedValueParser<Value = PathBuf> {
+/// For clap's `value_parser`: a path; empty means that none is given.
+pub fn path_parser() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(PathBuf::from)
 }
 

@@ -167,6 +167,9 @@ async fn answer(
     let span = tracing::info_span!("rpc", method = request.uri().path(), peer = %peer.addr());
     let limit = deadline::of(request.headers());
     request.extensions_mut().insert(peer);
+    if let Some(limit) = limit {
+        request.extensions_mut().insert(deadline::Deadline::after(limit));
+    }
     deadline::within(limit, routes.call(request)).instrument(span).await
 }
 

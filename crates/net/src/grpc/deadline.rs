@@ -3,7 +3,29 @@
 use std::time::Duration;
 
 use http::{HeaderMap, Response};
-use tonic::{Status, body::Body};
+use tokio::time::Instant;
+use tonic::{Request, Status, body::Body};
+
+/// When the caller of a request stops waiting. Every request of a
+/// [`GrpcServer`](crate::grpc::GrpcServer) that came with a deadline carries one.
+///
+/// Such a call is dropped at its deadline by the server itself, but a busy runtime
+/// may poll it once more before: a handler that must not act for nobody compares.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline(Instant);
+
+impl Deadline {
+    pub(super) fn after(limit: Duration) -> Self {
+        // The protocol's largest value is 11,000 years.
+        Self(Instant::now() + limit.min(Duration::from_secs(365 * 24 * 60 * 60)))
+    }
+
+    /// The deadline of a request, if it came with one.
+    #[must_use]
+    pub fn of<T>(request: &Request<T>) -> Option<Instant> {
+        request.extensions().get().map(|deadline: &Self| deadline.0)
+    }
+}
 
 /// The time that header `grpc-timeout` leaves for the call. A value that is
 /// not of the protocol sets no deadline.

@@ -15,6 +15,7 @@ use std::time::Duration;
 pub use bigfleet_wire::MAX_MESSAGE_BYTES;
 pub use client::{CONNECT_TIMEOUT, connect, connect_lazy};
 pub use connection::ConnectionLimits;
+pub use deadline::Deadline;
 pub use server::GrpcServer;
 
 /// An idle connection is pinged after this time, from either end.

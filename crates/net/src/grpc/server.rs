@@ -35,6 +35,7 @@ pub struct GrpcServer {
     routes: RoutesBuilder,
     names: Vec<&'static str>,
     limits: ConnectionLimits,
+    reflection: bool,
 }
 
 impl GrpcServer {
@@ -47,6 +48,7 @@ impl GrpcServer {
             routes: Routes::builder(),
             names: Vec::new(),
             limits: ConnectionLimits::default(),
+            reflection: true,
         }
     }
 
@@ -76,11 +78,19 @@ impl GrpcServer {
         self
     }
 
+    /// Whether the server describes its services to whoever asks; it does by default.
+    #[must_use]
+    pub fn reflection(mut self, enabled: bool) -> Self {
+        self.reflection = enabled;
+        self
+    }
+
     /// Serves until the stop is asked for, then drains.
     pub async fn serve(mut self, listener: TcpListener, shutdown: Shutdown) -> Result<(), Error> {
         let addr = listener.local_addr().map_err(Error::Serve)?;
         announce(addr, &self.security);
-        for reflection in [Reflection::V1, Reflection::V1Alpha] {
+        let versions = [Reflection::V1, Reflection::V1Alpha];
+        for reflection in versions.into_iter().filter(|_| self.reflection) {
             reflection.add_to(&mut self.routes, &self.names)?;
         }
         self.routes.add_service(HealthService::server(self.readiness, self.names));

@@ -1,0 +1,135 @@
+//! One machine as the kit keeps it, and how it is stored.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use bigfleet_model::{CapacityType, Class, Machine, MachineState, gate::inventory};
+use bigfleet_wire::v1alpha1 as wire;
+
+use crate::cloud::Caps;
+
+/// One machine. Records are immutable and shared: a List holds on to the ones it
+/// tells of while the next change replaces them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// What the wire shows, but for the notice.
+    pub machine: Machine,
+    /// Of the last visible change.
+    pub revision: u64,
+    /// The probability that an interruption notice raised it to; 0 without one.
+    pub notice: f64,
+    /// When the present state began, since the unix epoch; whole milliseconds.
+    pub since: Duration,
+    /// It failed for lack of stock or quota: worth trying again soon.
+    pub shortage: bool,
+}
+
+impl Record {
+    /// A fresh one, before its first revision.
+    #[must_use]
+    pub fn new(machine: Machine, since: Duration) -> Self {
+        Self {
+            machine,
+            revision: 0,
+            notice: 0.0,
+            since,
+            shortage: false,
+        }
+    }
+
+    /// As the wire shows it.
+    #[must_use]
+    pub fn to_wire(&self) -> wire::Machine {
+        let mut message = wire::Machine::from(&self.machine);
+        message.interruption_probability = message.interruption_probability.max(self.notice);
+        message
+    }
+
+    /// Whether its host can be bought again; otherwise it is recycled.
+    #[must_use]
+    pub fn is_elastic(&self, caps: Caps) -> bool {
+        let rented = matches!(
+            self.machine.class.capacity_type,
+            CapacityType::OnDemand | CapacityType::Spot
+        );
+        caps.destroy && !caps.fixed && rented
+    }
+
+    /// Bytes of the stored form.
+    #[must_use]
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        prost::Message::encode_to_vec(&Stored {
+            machine: Some((&self.machine).into()),
+            revision: self.revision,
+            notice: self.notice,
+            since_ms: u64::try_from(self.since.as_millis()).unwrap_or(u64::MAX),
+            shortage: self.shortage,
+        })
+    }
+
+    /// The inverse of [`Record::encode`]. What was checked when it came in is
+    /// checked again: the file may not be ours.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
+        let stored: Stored = prost::Message::decode(bytes).map_err(|error| error.to_string())?;
+        let message = stored.machine.ok_or("no machine in it")?;
+        let accepted = inventory::machine(message).map_err(|rejected| rejected.to_string())?;
+        Ok(Self {
+            machine: accepted.machine,
+            revision: stored.revision,
+            notice: stored.notice,
+            since: Duration::from_millis(stored.since_ms),
+            shortage: stored.shortage,
+        })
+    }
+
+    /// Whether somebody is at work on it.
+    #[must_use]
+    pub fn is_transitional(&self) -> bool {
+        matches!(
+            self.machine.state,
+            MachineState::Creating
+                | MachineState::Configuring
+                | MachineState::Draining
+                | MachineState::Deleting
+        )
+    }
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Stored {
+    #[prost(message, optional, tag = "1")]
+    machine: Option<wire::Machine>,
+    #[prost(uint64, tag = "2")]
+    revision: u64,
+    #[prost(double, tag = "3")]
+    notice: f64,
+    #[prost(uint64, tag = "4")]
+    since_ms: u64,
+    #[prost(bool, tag = "5")]
+    shortage: bool,
+}
+
+/// Lets machines that differ only in id share what they have in common.
+#[derive(Debug, Default)]
+pub(crate) struct Classes {
+    known: HashSet<Arc<Class>>,
+}
+
+impl Classes {
+    /// Replaces the machine's class by an equal one that others have.
+    pub(crate) fn share(&mut self, machine: &mut Machine) {
+        match self.known.get(&machine.class) {
+            Some(known) => machine.class = known.clone(),
+            None => drop(self.known.insert(machine.class.clone())),
+        }
+    }
+
+    /// Takes a class that a machine has.
+    pub(crate) fn learn(&mut self, class: &Arc<Class>) {
+        self.known.insert(class.clone());
+    }
+
+    /// Forgets classes that no machine has any more.
+    pub(crate) fn prune(&mut self) {
+        self.known.retain(|class| Arc::strong_count(class) > 1);
+    }
+}

@@ -1,0 +1,256 @@
+//! `bigfleet.v1alpha1.CapacityProvider` on the wire.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
+
+use bigfleet_net::{
+    grpc::{Deadline, MAX_MESSAGE_BYTES},
+    identity::Identity,
+    peer::Gate,
+    rule::Rule,
+};
+use bigfleet_provider::protocol::{
+    BadArgument, FenceRefusal, Kind, Refused, Reject, StateSet, Token,
+};
+use bigfleet_wire::v1alpha1::{
+    ConfigureRequest, CreateRequest, DeleteRequest, DrainRequest, ListFilter, Machine, MachineList,
+    MachineRef, TransitionAck,
+    capacity_provider_server::{CapacityProvider, CapacityProviderServer},
+};
+use tokio::time::Instant;
+use tonic::{Code, Request, Response, Status};
+
+use crate::{
+    book::Unwritten,
+    calls::{Ack, Calls, Mutation, Refusal},
+    cloud::Caps,
+    config::Config,
+};
+
+/// A mutation carries a blob of 4 MiB at most; List is the large one, and goes out.
+const MAX_REQUEST_BYTES: usize = 8 * 1024 * 1024;
+
+/// Serves the six calls.
+#[derive(Clone, Debug)]
+pub struct Service {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    calls: Calls,
+    config: Arc<Config>,
+    caps: Caps,
+    gate: Gate,
+}
+
+type Answer<T> = Result<Response<T>, Status>;
+
+impl Service {
+    pub(crate) fn new(calls: Calls, config: Arc<Config>, caps: Caps) -> Self {
+        let gate = Gate::new(calls.metrics.denied.clone());
+        Self { shared: Arc::new(Shared { calls, config, caps, gate }) }
+    }
+
+    /// For a gRPC server, with the limits of the provider chapter.
+    #[must_use]
+    pub fn into_server(self) -> CapacityProviderServer<Self> {
+        CapacityProviderServer::new(self)
+            .max_decoding_message_size(MAX_REQUEST_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    /// Counts the call, and turns a panic into INTERNAL: the process lives on.
+    async fn observed<T>(
+        &self,
+        method: &'static str,
+        call: impl Future<Output = Result<T, Status>>,
+    ) -> Answer<T> {
+        let metrics = &self.shared.calls.metrics;
+        let begun = Instant::now();
+        let mut call = pin!(call);
+        let answer = std::future::poll_fn(|context| {
+            catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(context))).unwrap_or_else(|_| {
+                metrics.panics.inc();
+                tracing::error!(method, "a handler panicked");
+                Poll::Ready(Err(Status::internal("the provider has a defect; see its log")))
+            })
+        })
+        .await;
+        let code = answer.as_ref().map_or_else(Status::code, |_| Code::Ok);
+        metrics.rpc(method, code_name(code), begun.elapsed());
+        answer.map(Response::new)
+    }
+
+    /// Steps 1 and 2 for what all mutations share.
+    fn admit<T>(
+        &self,
+        request: &Request<T>,
+        machine: &str,
+        token: &Token,
+    ) -> Result<(), Status> {
+        let caller = Identity::Shard(token.shard_id.to_string());
+        self.shared.gate.admit(request, &Rule::exactly(caller))?;
+        BadArgument::check_id("machine_id", machine).map_err(invalid)?;
+        BadArgument::check_token(token).map_err(invalid)
+    }
+
+    async fn mutate(&self, mutation: Mutation) -> Result<TransitionAck, Status> {
+        let Ack { operation, record } =
+            self.shared.calls.mutate(mutation).await.map_err(|refusal| status(&refusal))?;
+        Ok(TransitionAck { operation_id: operation.to_string(), machine: Some(record.to_wire()) })
+    }
+}
+
+#[tonic::async_trait]
+impl CapacityProvider for Service {
+    async fn create(&self, request: Request<CreateRequest>) -> Answer<TransitionAck> {
+        let call = async {
+            let message = request.get_ref();
+            let token =
+                Token::new(&*message.shard_id, message.shard_epoch, message.sequence_number);
+            self.admit(&request, &message.machine_id, &token)?;
+            self.mutate(Mutation {
+                deadline: Deadline::of(&request),
+                ..Mutation::new(Kind::Create, &message.machine_id, token)
+            })
+            .await
+        };
+        self.observed("Create", call).await
+    }
+
+    async fn configure(&self, request: Request<ConfigureRequest>) -> Answer<TransitionAck> {
+        let call = async {
+            let message = request.get_ref();
+            let token =
+                Token::new(&*message.shard_id, message.shard_epoch, message.sequence_number);
+            self.admit(&request, &message.machine_id, &token)?;
+            let caps = self.shared.config.arguments;
+            let (cluster, blob) = (&message.cluster_id, &message.bootstrap_blob);
+            BadArgument::check_configure(caps, cluster, blob, &message.shard_metadata)
+                .map_err(invalid)?;
+            let deadline = Deadline::of(&request);
+            let message = request.into_inner();
+            self.mutate(Mutation {
+                deadline,
+                cluster: Some(message.cluster_id),
+                metadata: message.shard_metadata,
+                blob: message.bootstrap_blob,
+                ..Mutation::new(Kind::Configure, &message.machine_id, token)
+            })
+            .await
+        };
+        self.observed("Configure", call).await
+    }
+
+    async fn drain(&self, request: Request<DrainRequest>) -> Answer<TransitionAck> {
+        let call = async {
+            let message = request.get_ref();
+            let token =
+                Token::new(&*message.shard_id, message.shard_epoch, message.sequence_number);
+            self.admit(&request, &message.machine_id, &token)?;
+            BadArgument::check_grace(message.grace_period_seconds).map_err(invalid)?;
+            let grace = u64::try_from(message.grace_period_seconds).unwrap_or_default();
+            self.mutate(Mutation {
+                deadline: Deadline::of(&request),
+                grace: Duration::from_secs(grace),
+                ..Mutation::new(Kind::Drain, &message.machine_id, token)
+            })
+            .await
+        };
+        self.observed("Drain", call).await
+    }
+
+    async fn delete(&self, request: Request<DeleteRequest>) -> Answer<TransitionAck> {
+        let call = async {
+            let message = request.get_ref();
+            let token =
+                Token::new(&*message.shard_id, message.shard_epoch, message.sequence_number);
+            self.admit(&request, &message.machine_id, &token)?;
+            if !self.shared.caps.destroy {
+                return Err(Status::unimplemented("this provider has fixed capacity: no Delete"));
+            }
+            self.mutate(Mutation {
+                deadline: Deadline::of(&request),
+                ..Mutation::new(Kind::Delete, &message.machine_id, token)
+            })
+            .await
+        };
+        self.observed("Delete", call).await
+    }
+
+    async fn get(&self, request: Request<MachineRef>) -> Answer<Machine> {
+        let call = async {
+            self.shared.gate.admit(&request, &Rule::any_certificate())?;
+            let id = request.into_inner().id;
+            BadArgument::check_id("id", &id).map_err(invalid)?;
+            let record = self.shared.calls.book.get(&id);
+            let unknown = || status(&Refused::NotFound(id).into());
+            record.map(|record| record.to_wire()).ok_or_else(unknown)
+        };
+        self.observed("Get", call).await
+    }
+
+    async fn list(&self, request: Request<ListFilter>) -> Answer<MachineList> {
+        let call = async {
+            self.shared.gate.admit(&request, &Rule::any_certificate())?;
+            let filter = request.into_inner();
+            BadArgument::check_max_results(filter.max_results).map_err(invalid)?;
+            let max = usize::try_from(filter.max_results).unwrap_or_default();
+            // No state known to us is not the same as no filter.
+            let states =
+                (!filter.states.is_empty()).then(|| StateSet::from_wire(&filter.states));
+            let listing = self.shared.calls.book.list(states, max, &filter.since_revision);
+            let machines = listing.records.iter().map(|record| record.to_wire()).collect();
+            Ok(MachineList { machines, revision: listing.revision.into_bytes() })
+        };
+        self.observed("List", call).await
+    }
+}
+
+fn invalid(argument: BadArgument) -> Status {
+    Status::invalid_argument(argument.to_string())
+}
+
+/// FAILED_PRECONDITION means fenced, and nothing else does.
+fn status(refusal: &Refusal) -> Status {
+    let code = match refusal {
+        Refusal::Protocol(Refused::Fence(FenceRefusal::Stale(_))) => Code::FailedPrecondition,
+        Refusal::Protocol(Refused::Fence(FenceRefusal::TokenRequired)) => Code::InvalidArgument,
+        Refusal::Protocol(Refused::NotFound(_)) => Code::NotFound,
+        Refusal::Protocol(Refused::Lifecycle(Reject::Position { .. })) => Code::Internal,
+        Refusal::Protocol(Refused::Lifecycle(Reject::OtherCluster)) => Code::AlreadyExists,
+        Refusal::Busy(_) => Code::ResourceExhausted,
+        Refusal::Unwritten(Unwritten::Abandoned) => Code::DeadlineExceeded,
+        Refusal::Unwritten(Unwritten::Store(_) | Unwritten::Stopping) => Code::Unavailable,
+    };
+    Status::new(code, refusal.to_string())
+}
+
+/// As the metric label has it.
+const fn code_name(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "OK",
+        Code::Cancelled => "CANCELLED",
+        Code::Unknown => "UNKNOWN",
+        Code::InvalidArgument => "INVALID_ARGUMENT",
+        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
+        Code::NotFound => "NOT_FOUND",
+        Code::AlreadyExists => "ALREADY_EXISTS",
+        Code::PermissionDenied => "PERMISSION_DENIED",
+        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
+        Code::FailedPrecondition => "FAILED_PRECONDITION",
+        Code::Aborted => "ABORTED",
+        Code::OutOfRange => "OUT_OF_RANGE",
+        Code::Unimplemented => "UNIMPLEMENTED",
+        Code::Internal => "INTERNAL",
+        Code::Unavailable => "UNAVAILABLE",
+        Code::DataLoss => "DATA_LOSS",
+        Code::Unauthenticated => "UNAUTHENTICATED",
+    }
+}

@@ -1,0 +1,8 @@
+//! The pure core: every rule of provider chapter §§1, 2, 3 and 6 by table.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
+
+mod arguments;
+mod fence;
+mod lifecycle;
+mod revision;
