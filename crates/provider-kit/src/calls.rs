@@ -1,17 +1,23 @@
 //! The four mutations, from sound arguments to the durable answer (provider chapter
 //! §1, steps 3 to 7).
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use bigfleet_model::{ClusterId, MachineId};
-use bigfleet_provider::protocol::{
-    Binding, Call, Effects, Kind, Known, News, Operation, OperationId, Refused, Step, Token, admit,
+use bigfleet_net::{grpc::Deadline, peer::Peer};
+use bigfleet_provider::{
+    mutant::{Mutant, active},
+    protocol::{
+        Binding, Call, Effects, Kind, Known, News, Operation, OperationId, Refused, Step, Token,
+        admit,
+    },
 };
 use tokio::time::Instant;
 
 use crate::{
     book::{Book, Books, Draft, Health, Patience, RecordChange, Start, Unwritten},
     clock::Clock,
+    defects,
     inflight::InflightCap,
     metrics::Metrics,
     random::OperationIds,
@@ -31,6 +37,8 @@ pub(crate) struct Mutation {
     pub(crate) grace: Duration,
     /// When the caller stops waiting.
     pub(crate) deadline: Option<Instant>,
+    /// Whence it came.
+    pub(crate) peer: Option<SocketAddr>,
 }
 
 impl Mutation {
@@ -45,7 +53,14 @@ impl Mutation {
             blob: Vec::new(),
             grace: Duration::ZERO,
             deadline: None,
+            peer: None,
         }
+    }
+
+    /// With what the request itself tells.
+    pub(crate) fn of<T>(self, request: &tonic::Request<T>) -> Self {
+        let peer = Peer::of(request).map(Peer::addr);
+        Self { deadline: Deadline::of(request), peer, ..self }
     }
 }
 
@@ -123,14 +138,33 @@ impl Calls {
                     grace: mutation.grace,
                 };
                 let id = operation.id.clone();
+                defects::connected(machine, kind, mutation.peer);
+                if active(Mutant::BigBlobHalfBound) && mutation.blob.len() > defects::BIG_BLOB {
+                    let cap = self.inflight.cap();
+                    let half = accept(record, effects, mutation, operation, inflight, draft);
+                    return (Err(Refusal::Busy(cap)), Draft { start: None, ..half });
+                }
                 (Ok(id), accept(record, effects, mutation, operation, inflight, draft))
+            }
+            (Ok(_), _, Some(_)) if defects::forgets(machine, kind, mutation.peer) => {
+                (Ok(self.ids.mint()), draft)
             }
             (Ok(_), _, Some(operation)) => (Ok(operation.id.clone()), draft),
             (Ok(_), ..) => (Err(Refused::NotFound(machine.to_string()).into()), draft),
-            (Err(refused), ..) => {
+            (Err(Refused::NotFound(_)), ..) if active(Mutant::UnknownIsCreated) => {
+                let invented = defects::invent(books, machine);
+                (Ok(self.ids.mint()), invented.map_or_else(Draft::default, Draft::put))
+            }
+            (Err(refused), record, _) => {
                 if matches!(refused, Refused::Fence(_)) {
                     self.metrics.fenced.inc();
+                    defects::fenced(machine);
                 }
+                let lifecycle = matches!(refused, Refused::Lifecycle(_));
+                let draft = match record.filter(|_| lifecycle) {
+                    Some(record) => defects::rejected(record, draft),
+                    None => draft,
+                };
                 (Err(refused.into()), draft)
             }
         }
@@ -149,9 +183,13 @@ fn accept(
     let binding = cluster.map(|cluster| Binding { cluster: ClusterId::from(cluster), metadata });
     let mut next = record.clone();
     next.since = operation.started;
+    let late_binding = binding.clone().filter(|_| active(Mutant::BoundLate));
     effects.apply(&mut next.machine, News { binding, ..News::default() });
-    let start =
-        Start { kind, operation: operation.clone(), blob, late_binding: None, inflight };
+    if late_binding.is_some() {
+        next.machine.cluster = None;
+        next.machine.shard_metadata.clear();
+    }
+    let start = Start { kind, operation: operation.clone(), blob, late_binding, inflight };
     Draft {
         record: RecordChange::Put(next),
         operation: Some(Some((kind, operation))),

@@ -27,6 +27,7 @@ mod calls;
 mod clock;
 pub mod cloud;
 pub mod config;
+mod defects;
 mod error;
 pub mod example;
 #[cfg(feature = "fault")]

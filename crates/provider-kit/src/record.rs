@@ -3,9 +3,10 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use bigfleet_model::{CapacityType, Class, Machine, MachineState, gate::inventory};
+use bigfleet_provider::mutant::{Mutant, active};
 use bigfleet_wire::v1alpha1 as wire;
 
-use crate::cloud::Caps;
+use crate::{cloud::Caps, defects};
 
 /// One machine. Records are immutable and shared: a List holds on to the ones it
 /// tells of while the next change replaces them.
@@ -41,6 +42,7 @@ impl Record {
     pub fn to_wire(&self) -> wire::Machine {
         let mut message = wire::Machine::from(&self.machine);
         message.interruption_probability = message.interruption_probability.max(self.notice);
+        defects::misshape(&mut message);
         message
     }
 
@@ -57,8 +59,13 @@ impl Record {
     /// Bytes of the stored form.
     #[must_use]
     pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut machine = wire::Machine::from(&self.machine);
+        if active(Mutant::BindingNotStored) && !machine.cluster.is_empty() {
+            machine.cluster = "?".to_owned();
+            machine.shard_metadata.clear();
+        }
         prost::Message::encode_to_vec(&Stored {
-            machine: Some((&self.machine).into()),
+            machine: Some(machine),
             revision: self.revision,
             notice: self.notice,
             since_ms: u64::try_from(self.since.as_millis()).unwrap_or(u64::MAX),

@@ -9,13 +9,14 @@ use std::{
 };
 
 use bigfleet_net::{
-    grpc::{Deadline, MAX_MESSAGE_BYTES},
+    grpc::MAX_MESSAGE_BYTES,
     identity::Identity,
     peer::Gate,
     rule::Rule,
 };
-use bigfleet_provider::protocol::{
-    BadArgument, FenceRefusal, Kind, Refused, Reject, StateSet, Token,
+use bigfleet_provider::{
+    mutant::{Mutant, active},
+    protocol::{BadArgument, Cursor, FenceRefusal, Kind, Refused, Reject, StateSet, Token},
 };
 use bigfleet_wire::v1alpha1::{
     ConfigureRequest, CreateRequest, DeleteRequest, DrainRequest, ListFilter, Machine, MachineList,
@@ -26,10 +27,11 @@ use tokio::time::Instant;
 use tonic::{Code, Request, Response, Status};
 
 use crate::{
-    book::Unwritten,
+    book::{Listing, Unwritten},
     calls::{Ack, Calls, Mutation, Refusal},
     cloud::Caps,
     config::Config,
+    defects,
 };
 
 /// A mutation carries a blob of 4 MiB at most; List is the large one, and goes out.
@@ -95,15 +97,20 @@ impl Service {
         token: &Token,
     ) -> Result<(), Status> {
         let caller = Identity::Shard(token.shard_id.to_string());
-        self.shared.gate.admit(request, &Rule::exactly(caller))?;
+        if !active(Mutant::CallerIgnored) {
+            self.shared.gate.admit(request, &Rule::exactly(caller))?;
+        }
         BadArgument::check_id("machine_id", machine).map_err(invalid)?;
         BadArgument::check_token(token).map_err(invalid)
     }
 
     async fn mutate(&self, mutation: Mutation) -> Result<TransitionAck, Status> {
+        let kind = mutation.kind;
         let Ack { operation, record } =
             self.shared.calls.mutate(mutation).await.map_err(|refusal| status(&refusal))?;
-        Ok(TransitionAck { operation_id: operation.to_string(), machine: Some(record.to_wire()) })
+        let mut machine = record.to_wire();
+        defects::tear(kind, &mut machine);
+        Ok(TransitionAck { operation_id: operation.to_string(), machine: Some(machine) })
     }
 }
 
@@ -115,11 +122,10 @@ impl CapacityProvider for Service {
             let token =
                 Token::new(&*message.shard_id, message.shard_epoch, message.sequence_number);
             self.admit(&request, &message.machine_id, &token)?;
-            self.mutate(Mutation {
-                deadline: Deadline::of(&request),
-                ..Mutation::new(Kind::Create, &message.machine_id, token)
-            })
-            .await
+            if active(Mutant::CreateBlocks) {
+                tokio::time::sleep(Duration::from_secs(10)).await;
+            }
+            self.mutate(Mutation::new(Kind::Create, &message.machine_id, token).of(&request)).await
         };
         self.observed("Create", call).await
     }
@@ -134,14 +140,16 @@ impl CapacityProvider for Service {
             let (cluster, blob) = (&message.cluster_id, &message.bootstrap_blob);
             BadArgument::check_configure(caps, cluster, blob, &message.shard_metadata)
                 .map_err(invalid)?;
-            let deadline = Deadline::of(&request);
+            if active(Mutant::BigBlobFenced) && blob.len() > defects::BIG_BLOB {
+                return Err(Status::failed_precondition("a large blob"));
+            }
+            let mutation = Mutation::new(Kind::Configure, &message.machine_id, token).of(&request);
             let message = request.into_inner();
             self.mutate(Mutation {
-                deadline,
                 cluster: Some(message.cluster_id),
                 metadata: message.shard_metadata,
                 blob: message.bootstrap_blob,
-                ..Mutation::new(Kind::Configure, &message.machine_id, token)
+                ..mutation
             })
             .await
         };
@@ -156,12 +164,8 @@ impl CapacityProvider for Service {
             self.admit(&request, &message.machine_id, &token)?;
             BadArgument::check_grace(message.grace_period_seconds).map_err(invalid)?;
             let grace = u64::try_from(message.grace_period_seconds).unwrap_or_default();
-            self.mutate(Mutation {
-                deadline: Deadline::of(&request),
-                grace: Duration::from_secs(grace),
-                ..Mutation::new(Kind::Drain, &message.machine_id, token)
-            })
-            .await
+            let mutation = Mutation::new(Kind::Drain, &message.machine_id, token).of(&request);
+            self.mutate(Mutation { grace: Duration::from_secs(grace), ..mutation }).await
         };
         self.observed("Drain", call).await
     }
@@ -175,11 +179,15 @@ impl CapacityProvider for Service {
             if !self.shared.caps.destroy {
                 return Err(Status::unimplemented("this provider has fixed capacity: no Delete"));
             }
-            self.mutate(Mutation {
-                deadline: Deadline::of(&request),
-                ..Mutation::new(Kind::Delete, &message.machine_id, token)
-            })
-            .await
+            let mutation = Mutation::new(Kind::Delete, &message.machine_id, token).of(&request);
+            match self.mutate(mutation).await {
+                Err(status)
+                    if status.code() == Code::NotFound && active(Mutant::DeleteUnknownOk) =>
+                {
+                    Ok(TransitionAck { operation_id: "op".to_owned(), machine: None })
+                }
+                answer => answer,
+            }
         };
         self.observed("Delete", call).await
     }
@@ -189,7 +197,14 @@ impl CapacityProvider for Service {
             self.shared.gate.admit(&request, &Rule::any_certificate())?;
             let id = request.into_inner().id;
             BadArgument::check_id("id", &id).map_err(invalid)?;
-            let record = self.shared.calls.book.get(&id);
+            if defects::is_read_fenced(&id) {
+                return Err(Status::failed_precondition("a stale call named it"));
+            }
+            let mut record = self.shared.calls.book.get(&id);
+            if record.is_none() && active(Mutant::GetMakesUnknown) {
+                let made_up = defects::invent(&self.shared.calls.book.read(), &id.as_str().into());
+                record = made_up.map(Arc::new);
+            }
             let unknown = || status(&Refused::NotFound(id).into());
             record.map(|record| record.to_wire()).ok_or_else(unknown)
         };
@@ -203,18 +218,29 @@ impl CapacityProvider for Service {
             BadArgument::check_max_results(filter.max_results).map_err(invalid)?;
             let max = usize::try_from(filter.max_results).unwrap_or_default();
             // No state known to us is not the same as no filter.
-            let states =
-                (!filter.states.is_empty()).then(|| StateSet::from_wire(&filter.states));
-            let listing = self.shared.calls.book.list(states, max, &filter.since_revision);
-            let machines = listing.records.iter().map(|record| record.to_wire()).collect();
-            Ok(MachineList { machines, revision: listing.revision.into_bytes() })
+            let filtered = !filter.states.is_empty() && !active(Mutant::FilterIgnored);
+            let states = filtered.then(|| StateSet::from_wire(&filter.states));
+            let since = &filter.since_revision;
+            if active(Mutant::JunkCursorErrors) && !since.is_empty() {
+                Cursor::parse(since).map_err(|garbled| Status::invalid_argument(garbled.to_string()))?;
+            }
+            let Listing { records, revision } = self.shared.calls.book.list(states, max, since);
+            let encode = move || {
+                defects::square(&records);
+                records.iter().map(|record| record.to_wire()).collect()
+            };
+            // A whole fleet takes long enough to hold up other calls.
+            let machines = tokio::task::spawn_blocking(encode)
+                .await
+                .map_err(|_| Status::internal("the list could not be encoded"))?;
+            Ok(MachineList { machines, revision: revision.into_bytes() })
         };
         self.observed("List", call).await
     }
 }
 
 fn invalid(argument: BadArgument) -> Status {
-    Status::invalid_argument(argument.to_string())
+    Status::new(defects::argument_code(&argument), argument.to_string())
 }
 
 /// FAILED_PRECONDITION means fenced, and nothing else does.
@@ -222,7 +248,16 @@ fn status(refusal: &Refusal) -> Status {
     let code = match refusal {
         Refusal::Protocol(Refused::Fence(FenceRefusal::Stale(_))) => Code::FailedPrecondition,
         Refusal::Protocol(Refused::Fence(FenceRefusal::TokenRequired)) => Code::InvalidArgument,
+        Refusal::Protocol(Refused::NotFound(_)) if active(Mutant::UnknownIsFenced) => {
+            Code::FailedPrecondition
+        }
+        Refusal::Protocol(Refused::NotFound(_)) if active(Mutant::UnknownIsInternal) => {
+            Code::Internal
+        }
         Refusal::Protocol(Refused::NotFound(_)) => Code::NotFound,
+        Refusal::Protocol(Refused::Lifecycle(_)) if active(Mutant::PositionIsFenced) => {
+            Code::FailedPrecondition
+        }
         Refusal::Protocol(Refused::Lifecycle(Reject::Position { .. })) => Code::Internal,
         Refusal::Protocol(Refused::Lifecycle(Reject::OtherCluster)) => Code::AlreadyExists,
         Refusal::Busy(_) => Code::ResourceExhausted,

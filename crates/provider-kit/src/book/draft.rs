@@ -1,9 +1,9 @@
 //! What a decision wants written.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use bigfleet_model::MachineId;
-use bigfleet_provider::protocol::{Advance, Kind, Operation};
+use bigfleet_provider::protocol::{Advance, Binding, Kind, Operation};
 use tokio::{
     sync::{OwnedMutexGuard, oneshot},
     time::Instant,
@@ -60,7 +60,7 @@ pub(crate) struct Start {
     /// A join secret: never stored, never printed.
     pub(crate) blob: Vec<u8>,
     /// What a defect binds too late.
-    pub(crate) late_binding: Option<(String, BTreeMap<String, String>)>,
+    pub(crate) late_binding: Option<Binding>,
     pub(crate) inflight: Inflight,
 }
 

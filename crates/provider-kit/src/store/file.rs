@@ -12,7 +12,10 @@ use std::{
 };
 
 use bigfleet_model::MachineId;
-use bigfleet_provider::protocol::{Kind, Mark, Operation, OperationId};
+use bigfleet_provider::{
+    mutant::{Mutant, active},
+    protocol::{Kind, Mark, Operation, OperationId},
+};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition};
 
 use super::{Batch, MarkRow, OperationRow, State, Store, StoreError, new_life};
@@ -38,6 +41,8 @@ pub struct FileStore {
     path: PathBuf,
     /// None after a failed write: the next commit opens it again.
     database: Mutex<Option<Database>>,
+    /// A defect's backlog.
+    torn: Mutex<Batch>,
 }
 
 impl FileStore {
@@ -51,7 +56,7 @@ impl FileStore {
         let mut database = open(&path)?;
         verify(&path, &mut database)?;
         initialise(&path, &database)?;
-        Ok(Self { path, database: Mutex::new(Some(database)) })
+        Ok(Self { path, database: Mutex::new(Some(database)), torn: Mutex::default() })
     }
 
     fn write(&self, batch: &Batch) -> Result<(), StoreError> {
@@ -78,7 +83,15 @@ impl Store for FileStore {
     }
 
     fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
-        self.write(batch)
+        if !active(Mutant::TornRecordAccepted) {
+            return self.write(batch);
+        }
+        // Half of it now, the other half with the next one.
+        let mut torn = self.torn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = batch.clone();
+        std::mem::swap(&mut now.operations, &mut torn.operations);
+        std::mem::swap(&mut now.marks, &mut torn.marks);
+        self.write(&now)
     }
 
     fn checkpoint(&self) -> Result<(), StoreError> {
@@ -166,11 +179,13 @@ fn write(database: &Database, batch: &Batch) -> Result<(), redb::Error> {
         let mut marks = transaction.open_table(MARKS)?;
         let mut epochs = transaction.open_table(EPOCHS)?;
         meta.insert("revision", batch.revision)?;
-        for row in &batch.marks {
+        for row in batch.marks.iter().filter(|_| !active(Mutant::MarksNotStored)) {
             let mark = (row.mark.epoch, row.mark.sequence);
             marks.insert((row.machine.as_str(), &*row.shard), mark)?;
         }
-        for (machine, row) in &batch.operations {
+        for (machine, row) in
+            batch.operations.iter().filter(|_| !active(Mutant::OperationsNotStored))
+        {
             let machine = machine.as_str();
             match row {
                 Some(row) => {
@@ -210,6 +225,15 @@ fn write(database: &Database, batch: &Batch) -> Result<(), redb::Error> {
         }
         for (shard, epoch) in &batch.epochs {
             epochs.insert(&**shard, *epoch)?;
+        }
+        if active(Mutant::StoreScans) {
+            let all: Vec<_> = machines
+                .iter()?
+                .map(|row| row.map(|(id, bytes)| (id.value().to_owned(), bytes.value().to_vec())))
+                .collect::<Result<_, StorageError>>()?;
+            for (id, bytes) in &all {
+                machines.insert(id.as_str(), bytes.as_slice())?;
+            }
         }
     }
     transaction.commit()?;
@@ -261,6 +285,10 @@ fn read(path: &Path, database: &Database) -> Result<State, StoreError> {
         Ok(())
     };
     scan().map_err(|error| storage(path, &error))?;
+    if active(Mutant::LastMachinesNotStored) {
+        state.records.sort_by_key(|record| record.revision);
+        state.records.truncate(state.records.len() * 99 / 100);
+    }
     match bad {
         Some(problem) => Err(corrupt(path, problem)),
         None => Ok(state),

@@ -193,7 +193,7 @@ impl<C: Cloud> Sweeper<C> {
     /// Drops the record of a slot that is configured no more.
     async fn retire(&self, offers: &Offers, seen: &Record, wall: Duration) {
         let (tracker, id) = (&self.tracker, &seen.machine.id);
-        if offers.host(id).is_some() || seen.since > wall {
+        if offers.host(id).is_some() || seen.since > wall || active(Mutant::SlotLeaked) {
             return;
         }
         let decide = |books: &Books| {
@@ -218,6 +218,9 @@ impl<C: Cloud> Sweeper<C> {
                 && record.since <= wall
         };
         let known = tracker.book.get(id);
+        if known.is_none() && active(Mutant::SlotLost) {
+            return;
+        }
         if known.as_ref().is_some_and(|record| record.machine.class == described.class && !stray(record)) {
             return;
         }

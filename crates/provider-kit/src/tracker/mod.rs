@@ -10,9 +10,12 @@ mod resume;
 
 use std::{sync::Arc, time::Duration};
 
-use bigfleet_model::{HostRef, MachineId, gate::inventory};
+use bigfleet_model::{HostRef, MachineId, MachineState, gate::inventory};
 use bigfleet_net::duration;
-use bigfleet_provider::protocol::{Event, Kind, News, OperationId, Step, step};
+use bigfleet_provider::{
+    mutant::{Mutant, active},
+    protocol::{Binding, Event, Kind, News, OperationId, Step, step},
+};
 use bigfleet_wire::v1alpha1 as wire;
 use tokio::{
     sync::mpsc,
@@ -86,7 +89,7 @@ impl<C: Cloud> Tracker<C> {
 
     async fn transition(&self, work: Work) {
         let Work { record, start, deadline } = work;
-        let Start { kind, operation, blob, inflight, .. } = start;
+        let Start { kind, operation, blob, late_binding, inflight } = start;
         let id = record.machine.id.clone();
         let op = Op {
             id: operation.id.clone(),
@@ -99,7 +102,7 @@ impl<C: Cloud> Tracker<C> {
         let ended = tokio::select! {
             biased;
             ended = call.ended() => ended,
-            () = sleep_until(deadline) => {
+            () = sleep_until(deadline), if !active(Mutant::TimeoutNeverFires) => {
                 op.cancelled.cancel();
                 Err(Failure::TimedOut(call.last_problem()))
             }
@@ -113,10 +116,15 @@ impl<C: Cloud> Tracker<C> {
         self.metrics.transition(kind, outcome, took);
         let late = matches!(ended, Err(Failure::TimedOut(_))).then_some(Late { call, kind, op });
         let failed = ended.is_err();
-        self.settle(&id, kind, &operation.id, ended).await;
+        if !failed {
+            self.detour(&id, kind).await;
+        }
+        self.settle(&id, kind, &operation.id, ended.map(|ended| Ended { late_binding, ..ended })).await;
         drop(inflight);
         if failed {
             self.repair(&id, late).await;
+        } else {
+            self.aftermath(&id, kind, &operation.id).await;
         }
     }
 
@@ -128,9 +136,9 @@ impl<C: Cloud> Tracker<C> {
         operation: &OperationId,
         ended: Result<Ended, Failure>,
     ) {
-        let (host, failure) = match ended {
-            Ok(ended) => (ended.host, None),
-            Err(failure) => (None, Some(failure)),
+        let (Ended { host, late_binding }, failure) = match ended {
+            Ok(ended) => (ended, None),
+            Err(failure) => (Ended::default(), Some(failure)),
         };
         let decide = |books: &Books| {
             let Some(record) = books.machines.get(id) else { return ((), Draft::default()) };
@@ -153,6 +161,16 @@ impl<C: Cloud> Tracker<C> {
             effects.apply(&mut next.machine, news);
             if let Some(host) = &host {
                 refine(&mut next, host);
+            }
+            if let Some(Binding { cluster, metadata }) = late_binding.clone() {
+                (next.machine.cluster, next.machine.shard_metadata) = (Some(cluster), metadata);
+            }
+            if active(Mutant::DrainReverts) && kind == Kind::Drain && grace.is_zero() {
+                next = Record::clone(record);
+                next.machine.state = MachineState::Configured;
+            }
+            if active(Mutant::SlotLost) && kind == Kind::Delete {
+                return ((), Draft::drop_record());
             }
             next.since = self.clock.now();
             next.shortage = failure.as_ref().is_some_and(Failure::is_shortage);

@@ -16,26 +16,26 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tonic::{Status, transport::Channel};
 
 /// One provider, up to its stop.
-pub struct Rig {
-    pub client: CapacityProviderClient<Channel>,
-    pub readiness: Readiness,
-    pub addr: String,
+pub(crate) struct Rig {
+    pub(crate) client: CapacityProviderClient<Channel>,
+    pub(crate) readiness: Readiness,
+    pub(crate) addr: String,
     kit: Kit,
     shutdown: Shutdown,
     served: JoinHandle<()>,
     sequence: i64,
 }
 
-pub fn config() -> Config {
+pub(crate) fn config() -> Config {
     Config { provider: "rig".into(), ..Config::default() }
 }
 
 impl Rig {
-    pub async fn start<C: Cloud>(cloud: C, store: impl Store, config: Config) -> Self {
+    pub(crate) async fn start<C: Cloud>(cloud: C, store: impl Store, config: Config) -> Self {
         Self::try_start(cloud, Arc::new(store), config).await.unwrap()
     }
 
-    pub async fn try_start<C: Cloud>(
+    pub(crate) async fn try_start<C: Cloud>(
         cloud: C,
         store: Arc<dyn Store>,
         config: Config,
@@ -43,7 +43,7 @@ impl Rig {
         Self::secure(cloud, store, config, TlsFlags::default().load().unwrap()).await
     }
 
-    pub async fn secure<C: Cloud>(
+    pub(crate) async fn secure<C: Cloud>(
         cloud: C,
         store: Arc<dyn Store>,
         config: Config,
@@ -62,7 +62,7 @@ impl Rig {
         Ok(Self { client, readiness, addr, kit, shutdown, served, sequence: 0 })
     }
 
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         drop(self.client);
         self.shutdown.request();
         self.served.await.unwrap();
@@ -75,7 +75,7 @@ impl Rig {
         self.sequence
     }
 
-    pub async fn create(&mut self, id: &str) -> Result<TransitionAck, Status> {
+    pub(crate) async fn create(&mut self, id: &str) -> Result<TransitionAck, Status> {
         let request = CreateRequest {
             machine_id: id.into(),
             shard_id: "rig".into(),
@@ -85,7 +85,7 @@ impl Rig {
         self.client.create(request).await.map(tonic::Response::into_inner)
     }
 
-    pub async fn configure(&mut self, id: &str, cluster: &str) -> Result<TransitionAck, Status> {
+    pub(crate) async fn configure(&mut self, id: &str, cluster: &str) -> Result<TransitionAck, Status> {
         let request = ConfigureRequest {
             machine_id: id.into(),
             cluster_id: cluster.into(),
@@ -98,7 +98,7 @@ impl Rig {
         self.client.configure(request).await.map(tonic::Response::into_inner)
     }
 
-    pub async fn drain(&mut self, id: &str, grace: i64) -> Result<TransitionAck, Status> {
+    pub(crate) async fn drain(&mut self, id: &str, grace: i64) -> Result<TransitionAck, Status> {
         let request = DrainRequest {
             machine_id: id.into(),
             grace_period_seconds: grace,
@@ -109,7 +109,7 @@ impl Rig {
         self.client.drain(request).await.map(tonic::Response::into_inner)
     }
 
-    pub async fn delete(&mut self, id: &str) -> Result<TransitionAck, Status> {
+    pub(crate) async fn delete(&mut self, id: &str) -> Result<TransitionAck, Status> {
         let request = DeleteRequest {
             machine_id: id.into(),
             shard_id: "rig".into(),
@@ -119,16 +119,16 @@ impl Rig {
         self.client.delete(request).await.map(tonic::Response::into_inner)
     }
 
-    pub async fn get(&mut self, id: &str) -> Machine {
+    pub(crate) async fn get(&mut self, id: &str) -> Machine {
         self.client.get(MachineRef { id: id.into() }).await.unwrap().into_inner()
     }
 
-    pub async fn list(&mut self, filter: ListFilter) -> MachineList {
+    pub(crate) async fn list(&mut self, filter: ListFilter) -> MachineList {
         self.client.list(filter).await.unwrap().into_inner()
     }
 
     /// Waits until the machine is in this state.
-    pub async fn reaches(&mut self, id: &str, state: MachineState) -> Machine {
+    pub(crate) async fn reaches(&mut self, id: &str, state: MachineState) -> Machine {
         let waited = async {
             loop {
                 let machine = self.get(id).await;
@@ -143,7 +143,7 @@ impl Rig {
     }
 }
 
-pub fn client(addr: &str, security: &Security) -> CapacityProviderClient<Channel> {
+pub(crate) fn client(addr: &str, security: &Security) -> CapacityProviderClient<Channel> {
     let channel = grpc::connect_lazy(addr, security, Rule::any_certificate()).unwrap();
     bigfleet_net::message_limits!(CapacityProviderClient::new(channel))
 }
