@@ -12,7 +12,10 @@ use std::{
 
 use bigfleet_wire::v1alpha1::{ListFilter, Machine, MachineState as State, TransitionAck};
 use futures_util::future::join_all;
-use tokio::{sync::Notify, time::timeout};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep, timeout},
+};
 use tonic::{Code, Status};
 
 use crate::{
@@ -110,8 +113,7 @@ impl Harness {
 
     /// Churns, kills at a random moment, reboots, and checks every machine.
     pub async fn round(&mut self) -> Outcome {
-        let fleet = self.fleet().await?;
-        let machines = self.choose(&fleet);
+        let machines = self.rested().await?;
         self.churn_and_kill(&machines).await?;
         self.figures.kills += 1;
         self.trace.note(format!("kill {}, boot again", self.figures.kills));
@@ -126,6 +128,20 @@ impl Harness {
     async fn fleet(&self) -> Outcome<Vec<Machine>> {
         let list = self.wire().list(ListFilter::default()).await;
         Ok(list.map_err(|status| stop("List", &status))?.machines)
+    }
+
+    /// Enough machines at rest, when what the last kill left has come to rest.
+    async fn rested(&mut self) -> Outcome<Vec<Machine>> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let fleet = self.fleet().await?;
+            let machines = self.choose(&fleet);
+            let past = machines.iter().filter(|machine| self.known.contains_key(&machine.id));
+            if past.count() >= MACHINES.min(self.known.len()) || Instant::now() > deadline {
+                return Ok(machines);
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Machines at rest, in any order.
@@ -172,7 +188,7 @@ impl Harness {
             _ = all => {}
             () = async {
                 let _ = timeout(PATIENCE, enough.notified()).await;
-                tokio::time::sleep(linger).await;
+                sleep(linger).await;
             } => {}
         }
         self.instance.kill().await;

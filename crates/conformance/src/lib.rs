@@ -19,6 +19,8 @@ pub mod quantile;
 pub mod random;
 pub mod report;
 pub mod runner;
+#[cfg(feature = "self-test")]
+pub mod self_test;
 pub mod shape;
 pub mod shard;
 pub mod target;

@@ -4,34 +4,45 @@ use std::process::ExitCode;
 
 use bigfleet_conformance::{
     Error,
-    cli::{self, Cli, Command, RunFlags},
+    cli::{self, Cli, Command},
 };
 use bigfleet_net::flags;
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let cli: Cli = flags::parse();
-    let ended = match cli.command {
-        None => certify(&cli.run).await,
-        Some(Command::Run(flags)) => certify(&flags).await,
-        Some(Command::List) => {
-            print!("{}", cli::listing());
-            Ok(0)
-        }
-        #[cfg(feature = "self-test")]
-        Some(Command::SelfTest(flags)) => bigfleet_conformance::self_test::run(&flags).await,
-        #[cfg(feature = "self-test")]
-        Some(Command::Serve(flags)) => bigfleet_conformance::self_test::serve(flags).await,
-    };
-    match ended {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            eprintln!("bigfleet-conformance: {error}");
-            ExitCode::from(2)
-        }
+    // A served target has a runtime of its own.
+    #[cfg(feature = "self-test")]
+    if let Some(Command::Serve(flags)) = &cli.command {
+        return bigfleet_conformance::self_test::serve(flags);
+    }
+    match tokio::runtime::Runtime::new() {
+        Ok(runtime) => match runtime.block_on(run(cli)) {
+            Ok(code) => ExitCode::from(code),
+            Err(error) => failed(&error),
+        },
+        Err(error) => failed(&error),
     }
 }
 
-async fn certify(flags: &RunFlags) -> Result<u8, Error> {
-    Ok(cli::run(flags).await?.verdict.exit_code())
+fn failed(error: &dyn std::error::Error) -> ExitCode {
+    eprintln!("bigfleet-conformance: {error}");
+    ExitCode::from(2)
+}
+
+async fn run(cli: Cli) -> Result<u8, Error> {
+    let flags = match cli.command {
+        None => cli.run,
+        Some(Command::Run(flags)) => *flags,
+        Some(Command::List) => {
+            print!("{}", cli::listing());
+            return Ok(0);
+        }
+        #[cfg(feature = "self-test")]
+        Some(Command::SelfTest(flags)) => {
+            return bigfleet_conformance::self_test::run(&flags).await;
+        }
+        #[cfg(feature = "self-test")]
+        Some(Command::Serve(_)) => return Ok(0),
+    };
+    Ok(cli::run(&flags).await?.verdict.exit_code())
 }
