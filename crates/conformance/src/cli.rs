@@ -43,6 +43,10 @@ pub enum Command {
     #[cfg(feature = "self-test")]
     #[command(hide = true)]
     Serve(crate::self_test::ServeFlags),
+    /// Run the in-process tests of the reference fake.
+    #[cfg(feature = "self-test")]
+    #[command(hide = true)]
+    Reference(crate::self_test::ReferenceFlags),
 }
 
 /// Flags of `run`.

@@ -42,6 +42,10 @@ async fn run(cli: Cli) -> Result<u8, Error> {
             return bigfleet_conformance::self_test::run(&flags).await;
         }
         #[cfg(feature = "self-test")]
+        Some(Command::Reference(flags)) => {
+            return bigfleet_conformance::self_test::refer(&flags).await;
+        }
+        #[cfg(feature = "self-test")]
         Some(Command::Serve(_)) => return Ok(0),
     };
     Ok(cli::run(&flags).await?.verdict.exit_code())

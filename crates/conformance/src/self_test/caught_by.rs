@@ -88,7 +88,7 @@ pub fn caught_by(mutant: Mutant) -> &'static [&'static str] {
         Mutant::RevisionOnRead => &["LI-04"],
         Mutant::RevisionOnSweep => &["LI-08"],
         Mutant::DeltaMissesOne => &["LI-05", "SC-02"],
-        Mutant::DeltaAddsOne => &["SC-02"],
+        Mutant::DeltaAddsOne => &["LI-04", "SC-02"],
         Mutant::JunkCursorErrors => &["LI-06", "LI-09"],
         Mutant::JunkCursorEmpty => &["LI-06", "LI-09"],
         Mutant::CursorAheadTrusted => &["ST-04"],

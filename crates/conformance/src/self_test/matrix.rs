@@ -5,7 +5,12 @@ use std::{fmt, sync::Arc};
 use bigfleet_provider::mutant::Mutant;
 use futures_util::{StreamExt, stream};
 
-use super::{Plan, SelfTestFlags, caught_by, pki::TestCa, serve::command};
+use super::{
+    Plan, SelfTestFlags, caught_by,
+    pki::TestCa,
+    reference,
+    serve::{LARGE_METADATA, fault},
+};
 use crate::{
     Error,
     catalogue::Profile,
@@ -151,6 +156,10 @@ async fn results(
         further.extend(ca.target_flags());
         credentials = ca.credentials()?;
     }
+    // Maps that are cut can be seen only where they are taken at all.
+    if matches!(mutant, Mutant::MetadataKeysCut | Mutant::MetadataValuesCut) {
+        further.extend(LARGE_METADATA.map(str::to_owned));
+    }
     let options = Options {
         profiles: EVERY_PROFILE.to_vec(),
         filter: Filter::of(due),
@@ -159,7 +168,17 @@ async fn results(
         gates: Some(Gates::all()),
         ..Options::default()
     };
-    let target = Target::Command(command(&plan.program, &further));
-    let report = runner::run(options, target, credentials, &Progress::silent()).await?;
-    Ok(report.tests.into_iter().map(|tested| (tested.test.id, tested.status)).collect())
+    let target = Target::Command(fault(&plan.program, &further));
+    let mut results = Vec::new();
+    if due.iter().any(|id| !reference::IN_PROCESS.contains(id)) {
+        let report = runner::run(options, target, credentials, &Progress::silent()).await?;
+        results.extend(report.tests.into_iter().map(|tested| (tested.test.id, tested.status)));
+    }
+    // What the reference says of these replaces what the wire could not show.
+    if due.iter().any(|id| reference::IN_PROCESS.contains(id)) {
+        let seen = reference::ask(&plan.program, Some(mutant)).await?;
+        results.retain(|(id, _)| !reference::IN_PROCESS.contains(id));
+        results.extend(seen);
+    }
+    Ok(results)
 }

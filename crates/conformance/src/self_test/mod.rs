@@ -4,6 +4,7 @@
 mod caught_by;
 mod matrix;
 mod pki;
+mod reference;
 mod serve;
 mod sound;
 
@@ -13,6 +14,7 @@ use clap::Args;
 
 pub use caught_by::caught_by;
 pub use matrix::{Caught, Matrix};
+pub use reference::ReferenceFlags;
 pub use serve::{ServeFlags, serve};
 
 use crate::{Error, progress::Progress};
@@ -65,6 +67,11 @@ pub async fn run(flags: &SelfTestFlags) -> Result<u8, Error> {
         println!("self-test FAILED: {} problems", problems.len());
     }
     Ok(u8::from(!problems.is_empty()))
+}
+
+/// The in-process tests of the reference fake; the exit code.
+pub async fn refer(flags: &ReferenceFlags) -> Result<u8, Error> {
+    reference::run(flags).await
 }
 
 /// Runs the plan, prints the matrix and returns what is wrong.

@@ -1,6 +1,11 @@
 //! Sound targets: every test passes.
 
-use super::{Plan, pki::TestCa, serve::command};
+use super::{
+    Plan,
+    pki::TestCa,
+    reference,
+    serve::{FakeKind, LARGE_METADATA, fake, fault},
+};
 use crate::{
     Error,
     catalogue::{Profile, Severity},
@@ -30,6 +35,12 @@ struct Lane {
 /// What is wrong with the sound targets, or with the suite.
 pub(super) async fn check(plan: &Plan) -> Result<Vec<String>, Error> {
     let mut problems = Vec::new();
+    for (id, status) in reference::ask(&plan.program, None).await? {
+        println!("reference fake, in process: {id} {}", status.word());
+        if let Status::Failed(reason) = status {
+            problems.push(format!("reference fake: sound, but {id} failed: {reason}"));
+        }
+    }
     for lane in lanes(plan)? {
         eprintln!("sound target: {}", lane.name);
         let options = Options {
@@ -48,8 +59,9 @@ pub(super) async fn check(plan: &Plan) -> Result<Vec<String>, Error> {
 }
 
 fn lanes(plan: &Plan) -> Result<Vec<Lane>, Error> {
-    let fault = |further: &[String]| Target::Command(command(&plan.program, further));
-    let (state, memory) = (["--state={state}".to_owned()], []);
+    let fault = |further: &[String]| Target::Command(fault(&plan.program, further));
+    let state = ["--state={state}".to_owned()];
+    let memory = LARGE_METADATA.map(str::to_owned);
     let ca = TestCa::new()?;
     let over_tls = [&state[..], &ca.target_flags()].concat();
     let all = Gates::all();
@@ -66,6 +78,27 @@ fn lanes(plan: &Plan) -> Result<Vec<Lane>, Error> {
     }];
     if quick {
         return Ok(lanes);
+    }
+    let no_fault = Gates { flt: false, dur: false, ..all };
+    for (name, kind, profiles, gates) in [
+        ("fake, instant", FakeKind::Instant, &CONTRACT[..3], no_fault),
+        ("fake, staged", FakeKind::Staged, &CONTRACT[..3], no_fault),
+        (
+            "fake, bare metal",
+            FakeKind::BareMetal,
+            &[Profile::BareMetal],
+            Gates { slot: false, del: false, ..no_fault },
+        ),
+    ] {
+        lanes.push(Lane {
+            name,
+            target: Target::Command(fake(&plan.program, kind)),
+            credentials: Credentials::Plaintext,
+            profiles: profiles.to_vec(),
+            filter: "",
+            gates,
+            _ca: None,
+        });
     }
     lanes.push(Lane {
         name: "kit on MemStore",

@@ -97,13 +97,16 @@ async fn du_03(t: Case) -> Outcome {
 
 async fn du_04(t: Case) -> Outcome {
     let mut s = Scene::set(&t).await?;
-    // A slot that was lost looks like one that was kept: create them all.
+    // A slot that was lost looks like one that was kept, and a host alone tells
+    // that its machine is idle: bind them all.
     let fleet = s.t.fleet().await?;
     let slot = |machine: &&Machine| {
         machine.state() == State::Speculative && !machine.labels.contains_key(CREATE_FAULT)
     };
     let slots: Vec<_> = fleet.iter().filter(slot).map(|machine| machine.id.clone()).collect();
     try_join_all(slots.iter().map(|m| s.t.create_and_wait(m))).await?;
+    let binding = || Binding::to(s.t.cluster("b"));
+    try_join_all(slots.iter().map(|m| s.t.configure_and_wait(m, binding()))).await?;
     s.states = states(&s.t).await?;
     let s = s.after().await?;
     let after = states(&s.t).await?;

@@ -54,6 +54,8 @@ async fn sc_01(t: Case) -> Outcome {
 
 async fn sc_02(t: Case) -> Outcome {
     let machines = t.idles(20).await?;
+    // The last change before the cursor is none of them.
+    t.idle().await?;
     t.calm().await?;
     let cursor = t.head().await?;
     let bind = machines.iter().map(|m| t.configure_and_wait(m, Binding::to(t.cluster("a"))));

@@ -11,19 +11,26 @@ use tonic::{Request, Status, body::Body};
 ///
 /// Such a call is dropped at its deadline by the server itself, but a busy runtime
 /// may poll it once more before: a handler that must not act for nobody compares.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadline(Instant);
 
 impl Deadline {
+    /// Servers make their own; tests that call a service directly put one into
+    /// the request's extensions.
+    #[must_use]
+    pub fn at(instant: Instant) -> Self {
+        Self(instant)
+    }
+
     pub(super) fn after(limit: Duration) -> Self {
         // The protocol's largest value is 11,000 years.
         Self(Instant::now() + limit.min(Duration::from_secs(365 * 24 * 60 * 60)))
     }
 
-    /// The deadline of a request, if it came with one.
+    /// The deadline that a request came with.
     #[must_use]
     pub fn of<T>(request: &Request<T>) -> Option<Instant> {
-        request.extensions().get().map(|deadline: &Self| deadline.0)
+        request.extensions().get::<Self>().map(|deadline| deadline.0)
     }
 }
 

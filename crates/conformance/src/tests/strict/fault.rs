@@ -70,8 +70,14 @@ async fn st_09(t: Case) -> Outcome {
     let m = t.faulty("late").await?;
     t.create(&m).await.accepted()?;
     t.fails(&m, SETTLE).await?;
-    // The host arrives one second after the timeout.
-    sleep(Duration::from_secs(2)).await;
+    // The host arrives one second after the timeout: on record, or it is
+    // forgotten.
+    let (seen, _) = t.until(&m, Duration::from_secs(4), |seen| seen.host.is_some()).await?;
+    ensure!(
+        seen.state() == State::Failed && seen.host.is_some(),
+        "{m:?} is {} and shows no host although a late one came",
+        state_name(seen.state)
+    );
     repaired(&t, &m).await?;
     // And it is still gone when the cloud has been looked at again.
     sleep(Duration::from_secs(2)).await;
