@@ -125,9 +125,9 @@ impl Test {
     #[must_use]
     pub fn is_asked_by(&self, profiles: &[Profile]) -> bool {
         let bare_metal = profiles.contains(&Profile::BareMetal);
-        self.profiles.iter().any(|profile| {
-            profiles.contains(profile) || (bare_metal && *profile == Profile::Core)
-        })
+        self.profiles
+            .iter()
+            .any(|profile| profiles.contains(profile) || (bare_metal && *profile == Profile::Core))
     }
 }
 
@@ -171,8 +171,19 @@ mod tests_of_the_catalogue {
         assert_eq!(ids.len(), unique.len());
         // The tables of provider chapter §11.
         for (prefix, count) in [
-            ("SM", 26), ("LC", 8), ("ER", 15), ("FE", 11), ("CO", 9), ("MD", 5), ("FA", 8),
-            ("SH", 7), ("LI", 9), ("DU", 7), ("SC", 9), ("PR", 5), ("ST", 15),
+            ("SM", 26),
+            ("LC", 8),
+            ("ER", 15),
+            ("FE", 11),
+            ("CO", 9),
+            ("MD", 5),
+            ("FA", 8),
+            ("SH", 7),
+            ("LI", 9),
+            ("DU", 7),
+            ("SC", 9),
+            ("PR", 5),
+            ("ST", 15),
         ] {
             for number in 1..=count {
                 let id = format!("{prefix}-{number:02}");

@@ -173,10 +173,9 @@ pub async fn run(flags: &RunFlags) -> Result<Report, Error> {
         std::fs::write(path, text).map_err(|source| Error::File { path: path.clone(), source })
     };
     if let Some(path) = &flags.json {
-        let text = report.json().map_err(|error| Error::File {
-            path: path.clone(),
-            source: error.into(),
-        })?;
+        let text = report
+            .json()
+            .map_err(|error| Error::File { path: path.clone(), source: error.into() })?;
         write(path, text)?;
     }
     if let Some(path) = &flags.junit {
@@ -197,7 +196,8 @@ pub fn listing() -> String {
     for test in catalogue::all() {
         let profiles: Vec<_> = test.profiles.iter().map(ToString::to_string).collect();
         let gates: Vec<_> = test.gates.iter().map(|gate| gate.name()).collect();
-        let profiles = if profiles.is_empty() { "self-test".to_owned() } else { profiles.join(",") };
+        let profiles =
+            if profiles.is_empty() { "self-test".to_owned() } else { profiles.join(",") };
         text.push_str(&format!(
             "{} {:?} {:13} {:9} {}\n",
             test.id,

@@ -33,7 +33,9 @@ pub enum Error {
     },
 
     /// The issuing CA cannot be used.
-    #[error("--tls-issuer-cert, --tls-issuer-key: {0}; give a test CA that the target trusts, in PEM")]
+    #[error(
+        "--tls-issuer-cert, --tls-issuer-key: {0}; give a test CA that the target trusts, in PEM"
+    )]
     Issuer(#[from] rcgen::Error),
 
     /// A file.

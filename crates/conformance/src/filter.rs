@@ -31,7 +31,8 @@ fn fits(pattern: &str, id: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == id,
         Some((head, rest)) => id.strip_prefix(head).is_some_and(|tail| {
-            (0..=tail.len()).any(|skipped| tail.is_char_boundary(skipped) && fits(rest, &tail[skipped..]))
+            (0..=tail.len())
+                .any(|skipped| tail.is_char_boundary(skipped) && fits(rest, &tail[skipped..]))
         }),
     }
 }

@@ -2,7 +2,7 @@
 //! (provider chapter §7, invariant 3). A library, for longer tests than ours.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -118,7 +118,7 @@ impl Harness {
         self.figures.kills += 1;
         self.trace.note(format!("kill {}, boot again", self.figures.kills));
         self.instance.reboot().await.map_err(|error| Stop::Failed(error.to_string()))?;
-        self.check(&machines).await
+        self.check().await
     }
 
     fn wire(&self) -> Wire {
@@ -230,74 +230,83 @@ impl Harness {
         }
     }
 
-    async fn check(&mut self, machines: &[Machine]) -> Outcome {
+    /// Every machine of which something is known.
+    async fn check(&mut self) -> Outcome {
         let wire = self.wire();
-        for machine in machines {
-            let id = &machine.id;
-            let Some(known) = self.known.get(id).cloned() else { continue };
-            let seen = wire.get(id).await.map_err(|status| stop("Get", &status))?;
-            let state = seen.state();
-            let Some((kind, operation, token)) = &known.acked else {
-                self.known.remove(id);
-                continue;
-            };
-            let unanswered = known.unanswered.into_iter().flat_map(Kind::states);
-            let allowed: Vec<_> = kind.states().into_iter().chain(unanswered).collect();
-            if state == State::Failed {
-                ensure!(!seen.last_error.is_empty(), "{id:?} is FAILED without last_error");
-                self.figures.failed += 1;
-                self.known.remove(id);
-                continue;
+        let known: Vec<_> = self.known.drain().collect();
+        for (id, known) in known {
+            let seen = wire.get(&id).await.map_err(|status| stop("Get", &status))?;
+            if let Some(known) = self.check_one(&wire, &seen, known).await? {
+                self.known.insert(id, known);
             }
-            ensure!(
-                allowed.contains(&state),
-                "{kind:?} of {id:?} was acknowledged as {operation:?}; after the kill it is {}",
-                state_name(seen.state)
-            );
-            // Its mark is there: the acknowledged token is stale now.
-            let zombie = send(&wire, id, *kind, token).await;
-            let code = zombie.as_ref().map_or_else(Status::code, |_| Code::Ok);
-            ensure!(
-                code == Code::FailedPrecondition,
-                "the acknowledged token {token} of {id:?} answers {} after the kill",
-                code_name(code)
-            );
-            // So is its operation, unless another may have begun since.
-            if known.unanswered.is_none() && kind.states().contains(&state) {
-                let again = send(&wire, id, *kind, &self.shard.next()).await;
-                match again {
-                    Ok(again) => ensure!(
-                        again.operation_id == *operation,
-                        "{kind:?} of {id:?} was {operation:?} and is {:?} after the kill",
-                        again.operation_id
-                    ),
-                    // It came to rest where this is no repetition any more.
-                    Err(_) if *kind == Kind::Create || *kind == Kind::Drain => {}
-                    Err(status) => return Err(stop(&format!("{kind:?} of {id:?}"), &status)),
-                }
-            }
-            self.known.entry(id.clone()).or_default().unanswered = None;
         }
         Ok(())
     }
+
+    /// What is still known of a machine after the kill.
+    async fn check_one(
+        &mut self,
+        wire: &Wire,
+        seen: &Machine,
+        known: Known,
+    ) -> Outcome<Option<Known>> {
+        let (id, state) = (&seen.id, seen.state());
+        let Some((kind, operation, token)) = &known.acked else { return Ok(None) };
+        // Its mark is there: the acknowledged token is stale now.
+        let zombie = send(wire, id, *kind, token).await;
+        let code = zombie.as_ref().map_or_else(Status::code, |_| Code::Ok);
+        ensure!(
+            code == Code::FailedPrecondition,
+            "the acknowledged token {token} of {id:?} answers {} after the kill",
+            code_name(code)
+        );
+        if state == State::Failed {
+            ensure!(!seen.last_error.is_empty(), "{id:?} is FAILED without last_error");
+            self.figures.failed += 1;
+            return Ok(None);
+        }
+        let unanswered = known.unanswered.into_iter().flat_map(Kind::states);
+        let allowed: Vec<_> = kind.states().into_iter().chain(unanswered).collect();
+        ensure!(
+            allowed.contains(&state),
+            "{kind:?} of {id:?} was acknowledged as {operation:?}; after the kill it is {}",
+            state_name(seen.state)
+        );
+        // Another operation may have begun since: nobody can tell which.
+        if known.unanswered.is_some() {
+            return Ok(None);
+        }
+        if *kind == Kind::Configure {
+            let kept = seen.shard_metadata == metadata(token) && seen.cluster == CLUSTER;
+            ensure!(kept, "{id:?} lost the binding that was acknowledged as {operation:?}");
+        }
+        let again = send(wire, id, *kind, &self.shard.next()).await;
+        let again = again.map_err(|status| stop(&format!("{kind:?} of {id:?} again"), &status))?;
+        ensure!(
+            again.operation_id == *operation,
+            "{kind:?} of {id:?} was {operation:?} and is {:?} after the kill",
+            again.operation_id
+        );
+        Ok(Some(known))
+    }
+}
+
+/// Whom the churn binds to.
+const CLUSTER: &str = "kill-cluster";
+
+/// What the churn binds with.
+fn metadata(token: &Token) -> BTreeMap<String, String> {
+    [("kept".to_owned(), token.to_string())].into()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn send(
-    wire: &Wire,
-    id: &str,
-    kind: Kind,
-    token: &Token,
-) -> Result<TransitionAck, Status> {
+async fn send(wire: &Wire, id: &str, kind: Kind, token: &Token) -> Result<TransitionAck, Status> {
     match kind {
         Kind::Create => wire.create(id, token).await,
-        Kind::Configure => {
-            let metadata = [("kept".to_owned(), token.to_string())].into();
-            wire.configure(id, "kill-cluster", metadata, Vec::new(), token).await
-        }
+        Kind::Configure => wire.configure(id, CLUSTER, metadata(token), Vec::new(), token).await,
         Kind::Drain => wire.drain(id, 0, token).await,
         Kind::Delete => wire.delete(id, token).await,
     }

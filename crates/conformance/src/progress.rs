@@ -31,7 +31,8 @@ impl Progress {
             return Self { bar: None, lines: true };
         }
         let bar = ProgressBar::new(steps);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {wide_msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {wide_msg}")
+        {
             bar.set_style(style);
         }
         // Single tests may take minutes: the clock shows that it is alive.

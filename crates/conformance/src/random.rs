@@ -54,7 +54,12 @@ mod tests {
 
     #[test]
     fn a_seed_replays_and_names_differ() {
-        let draw = |seed, name| (0..4).map(move |_| 0).scan(Random::new(seed, name), |r, _: i32| Some(r.next())).collect::<Vec<_>>();
+        let draw = |seed, name| {
+            (0..4)
+                .map(move |_| 0)
+                .scan(Random::new(seed, name), |r, _: i32| Some(r.next()))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(draw(7, "PR-01"), draw(7, "PR-01"));
         assert_ne!(draw(7, "PR-01"), draw(8, "PR-01"));
         assert_ne!(draw(7, "PR-01"), draw(7, "PR-02"));

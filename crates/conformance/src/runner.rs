@@ -133,9 +133,9 @@ async fn roads(env: &Env) -> Result<Roads, Error> {
     let scale = env.options.timeout_scale;
     let instance = match &env.target {
         Target::Address(_) => None,
-        Target::Command(command) => Some(
-            Instance::boot(command, env.credentials.clone(), SEED_COUNT, scale).await?,
-        ),
+        Target::Command(command) => {
+            Some(Instance::boot(command, env.credentials.clone(), SEED_COUNT, scale).await?)
+        }
     };
     let main = match (&env.target, &instance) {
         (Target::Address(addr), _) => Wire::new(addr.clone(), env.credentials.clone(), scale),

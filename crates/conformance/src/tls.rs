@@ -5,8 +5,7 @@ use std::{fs, path::Path, path::PathBuf};
 
 use bigfleet_net::{flags::TlsFlags, tls::Security};
 use rcgen::{
-    CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair, SanType,
-    string::Ia5String,
+    CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair, SanType, string::Ia5String,
 };
 use tempfile::TempDir;
 use time::{Duration, OffsetDateTime};

@@ -48,7 +48,8 @@ impl Trace {
     /// Adds a call.
     pub fn add(&self, call: String, code: String, answer: String) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let newest = if kept.last.is_empty() { kept.first.last_mut() } else { kept.last.back_mut() };
+        let newest =
+            if kept.last.is_empty() { kept.first.last_mut() } else { kept.last.back_mut() };
         if let Some(newest) = newest
             && newest.call == call
             && newest.code == code

@@ -3,7 +3,10 @@
 
 use serde::Serialize;
 
-use crate::catalogue::{Profile, Severity, Test};
+use crate::{
+    catalogue::{Profile, Severity, Test},
+    gates::Gates,
+};
 
 /// How a test ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -57,10 +60,11 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Of these tests, for these profiles.
+    /// Of these tests, for these profiles, with these gates open.
     #[must_use]
     pub fn of<'a>(
         profiles: &[Profile],
+        gates: Gates,
         results: impl IntoIterator<Item = (&'a Test, &'a Status)>,
     ) -> Self {
         let mut verdict = Self::Certified;
@@ -72,7 +76,9 @@ impl Verdict {
                 Status::Passed => {}
                 Status::Failed(_) => return Self::Failed,
                 Status::Short(_) | Status::Filtered => verdict = Self::Incomplete,
-                Status::Skipped(_) if is_claimed(test, profiles) => verdict = Self::Incomplete,
+                Status::Skipped(_) if is_claimed(test, profiles, gates) => {
+                    verdict = Self::Incomplete
+                }
                 Status::Skipped(_) => {}
             }
         }
@@ -90,11 +96,13 @@ impl Verdict {
     }
 }
 
-/// Whether a profile that was asked for is nothing without one of the test's
-/// gates: "durable" cannot be certified where nothing may be killed.
-fn is_claimed(test: &Test, profiles: &[Profile]) -> bool {
+/// Whether the gate that is closed is the very claim of a profile: "durable"
+/// cannot be certified where nothing may be killed.
+fn is_claimed(test: &Test, profiles: &[Profile], gates: Gates) -> bool {
     let asked = test.profiles.iter().filter(|profile| profiles.contains(profile));
-    asked.flat_map(|profile| profile.claims()).any(|gate| test.gates.contains(gate))
+    asked
+        .flat_map(|profile| profile.claims())
+        .any(|&gate| test.gates.contains(&gate) && !gates.is_open(gate))
 }
 
 impl std::fmt::Display for Verdict {
@@ -115,7 +123,7 @@ mod tests {
     fn verdict(profiles: &[Profile], results: &[(&str, Status)]) -> Verdict {
         let results: Vec<_> =
             results.iter().map(|(id, status)| (find(id).unwrap(), status)).collect();
-        Verdict::of(profiles, results)
+        Verdict::of(profiles, Gates::default(), results)
     }
 
     fn text() -> String {
@@ -139,8 +147,15 @@ mod tests {
         let skipped = Status::Skipped(text());
         assert_eq!(verdict(&[Profile::Core], &[("LI-03", skipped.clone())]), Verdict::Certified);
         assert_eq!(verdict(&[Profile::Core], &[("SM-05", skipped.clone())]), Verdict::Certified);
-        assert_eq!(verdict(&[Profile::Durable], &[("DU-01", skipped.clone())]), Verdict::Incomplete);
-        assert_eq!(verdict(&[Profile::Cloud], &[("LC-08", skipped)]), Verdict::Incomplete);
+        assert_eq!(
+            verdict(&[Profile::Durable], &[("DU-01", skipped.clone())]),
+            Verdict::Incomplete
+        );
+        assert_eq!(verdict(&[Profile::Cloud], &[("LC-08", skipped.clone())]), Verdict::Incomplete);
+        // Open, but there were no slots: not its claim.
+        let open = Gates { del: true, ..Gates::default() };
+        let results = [(find("LC-08").unwrap(), &skipped)];
+        assert_eq!(Verdict::of(&[Profile::Cloud], open, results), Verdict::Certified);
     }
 
     #[test]
@@ -154,7 +169,8 @@ mod tests {
 
     #[test]
     fn exit_codes() {
-        let codes = [Verdict::Certified, Verdict::Failed, Verdict::Incomplete].map(Verdict::exit_code);
+        let codes =
+            [Verdict::Certified, Verdict::Failed, Verdict::Incomplete].map(Verdict::exit_code);
         assert_eq!(codes, [0, 1, 3]);
     }
 }

@@ -133,7 +133,8 @@ impl Wire {
     }
 
     fn client(&self, shard: &str) -> Result<CapacityProviderClient<Channel>, Status> {
-        let channel = self.channel(shard).map_err(|error| Status::unavailable(error.to_string()))?;
+        let channel =
+            self.channel(shard).map_err(|error| Status::unavailable(error.to_string()))?;
         Ok(message_limits!(CapacityProviderClient::new(channel)))
     }
 
@@ -269,7 +270,9 @@ impl Wire {
         let mut client = HealthClient::new(channel);
         let request = Request::new(HealthCheckRequest { service });
         let answer = self.within(CALL_DEADLINE, client.check(request)).await;
-        self.record("Health.Check".to_owned(), &answer, |health| format!("status {}", health.status));
+        self.record("Health.Check".to_owned(), &answer, |health| {
+            format!("status {}", health.status)
+        });
         answer.map(|health| health.status == 1)
     }
 }

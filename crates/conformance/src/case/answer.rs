@@ -26,11 +26,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(
-        rpc: &str,
-        machine: &str,
-        result: Result<TransitionAck, Status>,
-    ) -> Self {
+    pub(super) fn new(rpc: &str, machine: &str, result: Result<TransitionAck, Status>) -> Self {
         Self { call: format!("{rpc} of {machine:?}"), machine: machine.to_owned(), result }
     }
 

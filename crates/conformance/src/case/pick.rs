@@ -20,9 +20,8 @@ impl Case {
 
     /// A slot whose creation misbehaves in this way.
     pub async fn faulty(&self, way: &str) -> Outcome<String> {
-        let labelled = |machine: &Machine| {
-            machine.labels.get(CREATE_FAULT).is_some_and(|label| label == way)
-        };
+        let labelled =
+            |machine: &Machine| machine.labels.get(CREATE_FAULT).is_some_and(|label| label == way);
         Ok(self.pick(1, State::Speculative, labelled).await?.remove(0))
     }
 

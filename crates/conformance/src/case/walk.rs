@@ -21,9 +21,8 @@ impl Case {
         state: State,
         bound: Duration,
     ) -> Outcome<Machine> {
-        let seen = self.until(machine, bound, |seen| {
-            seen.state() == state || seen.state() == State::Failed
-        });
+        let seen = self
+            .until(machine, bound, |seen| seen.state() == state || seen.state() == State::Failed);
         let (seen, took) = seen.await?;
         ensure!(
             seen.state() == state,
@@ -58,8 +57,7 @@ impl Case {
 
     /// Waits until the machine is FAILED and says why.
     pub async fn fails(&self, machine: &str, bound: Duration) -> Outcome<Machine> {
-        let (seen, took) =
-            self.until(machine, bound, |seen| seen.state() == State::Failed).await?;
+        let (seen, took) = self.until(machine, bound, |seen| seen.state() == State::Failed).await?;
         ensure!(
             seen.state() == State::Failed,
             "{machine:?} must become FAILED, but is {} after {took:.1?}",

@@ -90,7 +90,7 @@ impl Report {
         tests: Vec<Tested>,
     ) -> Self {
         let results = tests.iter().map(|tested| (tested.test, &tested.status));
-        let verdict = Verdict::of(&options.profiles, results);
+        let verdict = Verdict::of(&options.profiles, gates, results);
         Self {
             target: target.to_string(),
             profiles: options.profiles.clone(),
@@ -160,11 +160,8 @@ pub(crate) fn sample() -> Report {
         Tested::of(find("CO-07").unwrap(), Status::Short("needs 8 machines".into())),
         figures,
     ];
-    let options = Options {
-        profiles: vec![Profile::Core, Profile::Scale],
-        seed: 7,
-        ..Options::default()
-    };
+    let options =
+        Options { profiles: vec![Profile::Core, Profile::Scale], seed: 7, ..Options::default() };
     let target = Target::Address("127.0.0.1:9000".into());
     let gates = Gates { slot: true, del: true, ..Gates::default() };
     let mut report =

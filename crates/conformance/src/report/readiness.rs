@@ -18,7 +18,9 @@ pub(crate) async fn mode(addr: Option<&str>) -> String {
         return "not told (give --target-metrics)".to_owned();
     };
     match timeout(PATIENCE, metrics(addr)).await {
-        Ok(Ok(text)) => parse(&text).unwrap_or_else(|| "not told by the target's metrics".to_owned()),
+        Ok(Ok(text)) => {
+            parse(&text).unwrap_or_else(|| "not told by the target's metrics".to_owned())
+        }
         Ok(Err(error)) => format!("not told: {addr}: {error}"),
         Err(_) => format!("not told: {addr} does not answer"),
     }

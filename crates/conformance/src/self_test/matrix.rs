@@ -182,3 +182,40 @@ async fn results(
     }
     Ok(results)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_survivor_is_named_with_the_test_it_survived() {
+        let caught = |mutant, by: &[&'static str], missed: &[&'static str]| Caught {
+            mutant,
+            by: by.to_vec(),
+            missed: missed.iter().map(|&id| (id, "passed".to_owned())).collect(),
+        };
+        let matrix = Matrix(vec![
+            caught(Mutant::FenceOff, &["SM-17", "SM-19"], &[]),
+            caught(Mutant::FencePerShard, &["SM-20"], &["FE-02"]),
+        ]);
+        assert_eq!(matrix.problems(), ["mutant fence-per-shard survived FE-02: the test passed"]);
+        assert_eq!(
+            matrix.to_string(),
+            "mutant                       caught by\n\
+             fence-off                    SM-17 SM-19\n\
+             fence-per-shard              SM-20  SURVIVED FE-02\n\
+             2 mutants, 1 survived a test\n"
+        );
+    }
+
+    #[test]
+    fn mutants_are_chosen_by_name() {
+        let named = |names: &[&str]| SelfTestFlags {
+            mutant: names.iter().map(|&name| name.to_owned()).collect(),
+            ..SelfTestFlags::default()
+        };
+        assert_eq!(chosen(&named(&["fence-off"])).unwrap(), [Mutant::FenceOff]);
+        assert!(chosen(&named(&["no-such"])).is_err());
+        assert_eq!(chosen(&named(&[])).unwrap(), Mutant::ALL);
+    }
+}

@@ -53,10 +53,8 @@ impl Plan {
 
 /// Runs the self-test and prints its matrix; the exit code.
 pub async fn run(flags: &SelfTestFlags) -> Result<u8, Error> {
-    let program = std::env::current_exe().map_err(|source| Error::File {
-        path: "bigfleet-conformance".into(),
-        source,
-    })?;
+    let program = std::env::current_exe()
+        .map_err(|source| Error::File { path: "bigfleet-conformance".into(), source })?;
     let problems = check(&Plan { program, flags: flags.clone() }).await?;
     for problem in &problems {
         eprintln!("self-test: {problem}");

@@ -98,12 +98,14 @@ fn serve_fake(flags: &FakeFlags) -> ExitCode {
 async fn fake_on_the_wire(flags: &FakeFlags) -> Result<(), Error> {
     let count = flags.seed_count;
     let (options, seed) = match flags.kind {
-        FakeKind::Instant => {
-            (FakeOptions::instant(), Seed { speculative: count, spot: count / 4, ..Seed::default() })
-        }
-        FakeKind::Staged => {
-            (FakeOptions::default(), Seed { speculative: count, spot: count / 4, ..Seed::default() })
-        }
+        FakeKind::Instant => (
+            FakeOptions::instant(),
+            Seed { speculative: count, spot: count / 4, ..Seed::default() },
+        ),
+        FakeKind::Staged => (
+            FakeOptions::default(),
+            Seed { speculative: count, spot: count / 4, ..Seed::default() },
+        ),
         FakeKind::BareMetal => (
             FakeOptions { support_delete: false, ..FakeOptions::default() },
             Seed { idle: count, ..Seed::default() },

@@ -123,7 +123,10 @@ fn lanes(plan: &Plan) -> Result<Vec<Lane>, Error> {
 
 fn summary(report: &Report) -> String {
     let areas = report.areas().into_iter();
-    areas.map(|(area, sum)| format!("{area} {}/{}", sum.passed, sum.total)).collect::<Vec<_>>().join(", ")
+    areas
+        .map(|(area, sum)| format!("{area} {}/{}", sum.passed, sum.total))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// A sound target passes whatever was tried, and opens the gates it should.
@@ -150,7 +153,9 @@ fn judge(name: &str, report: &Report, gates: Gates) -> Vec<String> {
             }
             // Tried over mTLS, where there are identities.
             Status::Short(_) if test.id == "ST-11" => {}
-            Status::Short(reason) => problems.push(format!("{name}: {} not tried: {reason}", test.id)),
+            Status::Short(reason) => {
+                problems.push(format!("{name}: {} not tried: {reason}", test.id))
+            }
             _ => {}
         }
     }

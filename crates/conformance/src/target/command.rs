@@ -118,7 +118,10 @@ mod tests {
     fn splits_like_a_shell() {
         let words = |text| split(text).unwrap();
         assert_eq!(words("a  b\tc"), ["a", "b", "c"]);
-        assert_eq!(words(r#"a 'b c' "d 'e'" f\ g '' "h\"i""#), ["a", "b c", "d 'e'", "f g", "", "h\"i"]);
+        assert_eq!(
+            words(r#"a 'b c' "d 'e'" f\ g '' "h\"i""#),
+            ["a", "b c", "d 'e'", "f g", "", "h\"i"]
+        );
         assert_eq!(words("--x='y z'w"), ["--x=y zw"]);
         assert!(split("a 'b").is_err());
         assert!(split("a \\").is_err());

@@ -16,19 +16,19 @@ use crate::{
 };
 
 rows! { Durable:
-    "DU-01" "a stale token is stale after a restart" [Durable] [Dur Slot] M du_01;
-    "DU-02" "a repetition after a restart has the first id" [Durable] [Dur Slot] M du_02;
-    "DU-03" "the binding is there after a restart" [Durable] [Dur Slot] M du_03;
-    "DU-04" "every machine is in its state after a restart" [Durable] [Dur Slot] M du_04;
-    "DU-05" "ids and revisions go on after a restart" [Durable] [Dur Slot] M du_05;
-    "DU-06" "an interrupted Configure is FAILED; nothing is left in transition" [Durable] [Dur Slot Flt] M du_06;
-    "DU-07" "a new shard is accepted after a restart" [Durable] [Dur Slot] M du_07;
+    "DU-01" "a stale token is stale after a restart" [Durable] [Dur] M du_01;
+    "DU-02" "a repetition after a restart has the first id" [Durable] [Dur] M du_02;
+    "DU-03" "the binding is there after a restart" [Durable] [Dur] M du_03;
+    "DU-04" "every machine is in its state after a restart" [Durable] [Dur] M du_04;
+    "DU-05" "ids and revisions go on after a restart" [Durable] [Dur] M du_05;
+    "DU-06" "an interrupted Configure is FAILED; nothing is left in transition" [Durable] [Dur Flt] M du_06;
+    "DU-07" "a new shard is accepted after a restart" [Durable] [Dur] M du_07;
 }
 
 /// Machines of a target that is killed.
 const MACHINES: u64 = 64;
 
-/// Before the kill: `durA` marked (3,7) on a machine in I, another one bound.
+/// Before the kill: a shard has marked (3,7) on one machine, another one is bound.
 struct Scene {
     t: Case,
     instance: Instance,
@@ -48,15 +48,18 @@ impl Scene {
         let machines = t.starts(2).await?;
         let (created, bound) = (machines[0].clone(), machines[1].clone());
         let shard = t.shard();
-        let first = t.create_as(&created, &shard.at(3, 7)).await.accepted()?;
-        t.settle(&created, State::Idle).await?;
-        let second = t.create_and_wait(&bound).await?;
+        let mut ids = vec![t.probe(&created, &shard.at(3, 7)).await.accepted()?.id];
+        if t.gates().slot {
+            t.settle(&created, State::Idle).await?;
+            ids.push(t.create_and_wait(&bound).await?.id);
+        } else {
+            t.settle(&created, State::Configured).await?;
+        }
         let metadata = map(&[("bigfleet.lucy.sh/assigned-priority", "7"), ("odd", "\0 ☃ ")]);
         let binding = Binding::to(t.cluster("a")).with(metadata);
-        let third = t.configure_and_wait(&bound, binding.clone()).await?;
+        let configure_id = t.configure_and_wait(&bound, binding.clone()).await?.id;
+        ids.push(configure_id.clone());
         let states = states(&t).await?;
-        let ids = vec![first.id, second.id, third.id.clone()];
-        let configure_id = third.id;
         Ok(Self { t, instance, shard, created, bound, binding, configure_id, ids, states })
     }
 
@@ -73,7 +76,7 @@ async fn states(t: &Case) -> Outcome<BTreeMap<String, i32>> {
 
 async fn du_01(t: Case) -> Outcome {
     let s = Scene::set(&t).await?.after().await?;
-    s.t.create_as(&s.created, &s.shard.at(3, 7)).await.fenced()
+    s.t.probe(&s.created, &s.shard.at(3, 7)).await.fenced()
 }
 
 async fn du_02(t: Case) -> Outcome {
@@ -99,14 +102,17 @@ async fn du_04(t: Case) -> Outcome {
     let mut s = Scene::set(&t).await?;
     // A slot that was lost looks like one that was kept, and a host alone tells
     // that its machine is idle: bind them all.
+    let source = if s.t.gates().slot { State::Speculative } else { State::Idle };
     let fleet = s.t.fleet().await?;
-    let slot = |machine: &&Machine| {
-        machine.state() == State::Speculative && !machine.labels.contains_key(CREATE_FAULT)
+    let free = |machine: &&Machine| {
+        machine.state() == source && !machine.labels.contains_key(CREATE_FAULT)
     };
-    let slots: Vec<_> = fleet.iter().filter(slot).map(|machine| machine.id.clone()).collect();
-    try_join_all(slots.iter().map(|m| s.t.create_and_wait(m))).await?;
+    let free: Vec<_> = fleet.iter().filter(free).map(|machine| machine.id.clone()).collect();
+    if s.t.gates().slot {
+        try_join_all(free.iter().map(|m| s.t.create_and_wait(m))).await?;
+    }
     let binding = || Binding::to(s.t.cluster("b"));
-    try_join_all(slots.iter().map(|m| s.t.configure_and_wait(m, binding()))).await?;
+    try_join_all(free.iter().map(|m| s.t.configure_and_wait(m, binding()))).await?;
     s.states = states(&s.t).await?;
     let s = s.after().await?;
     let after = states(&s.t).await?;
@@ -126,7 +132,7 @@ async fn du_05(t: Case) -> Outcome {
     let s = Scene::set(&t).await?.after().await?;
     ensure!(!s.t.head().await?.is_empty(), "the revision is empty after the restart");
     for m in s.t.starts(4).await? {
-        let new = s.t.create_and_wait(&m).await?;
+        let new = s.t.probe(&m, &s.t.me().next()).await.accepted()?;
         ensure!(!s.ids.contains(&new.id), "{:?} was used before the restart", new.id);
     }
     Ok(())
@@ -157,6 +163,6 @@ async fn du_06(t: Case) -> Outcome {
 async fn du_07(t: Case) -> Outcome {
     let s = Scene::set(&t).await?.after().await?;
     let other = s.t.shard();
-    s.t.create_as(&s.created, &other.at(1, 1)).await.accepted()?;
+    s.t.probe(&s.created, &other.at(1, 1)).await.passed_fence()?;
     Ok(())
 }

@@ -47,7 +47,11 @@ async fn li_01(t: Case) -> Outcome {
         let list = t.list(Listing::of(&[state])).await?;
         for machine in &list.machines {
             let shown = state_name(machine.state);
-            ensure!(machine.state() == state, "List of {state:?} holds {:?} in {shown}", machine.id);
+            ensure!(
+                machine.state() == state,
+                "List of {state:?} holds {:?} in {shown}",
+                machine.id
+            );
         }
         union.extend(unique(&list)?);
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     case::{Binding, Case, Machine, State},
-    catalogue::rows,
+    catalogue::{Profile, rows},
     ensure,
     outcome::{Outcome, Stop},
     shape,
@@ -24,9 +24,10 @@ async fn sh_01(t: Case) -> Outcome {
 }
 
 async fn sh_02(t: Case) -> Outcome {
-    use crate::catalogue::Profile;
     let fleet = t.fleet().await?;
-    fleet.iter().try_for_each(|machine| shape::cost(machine).and_then(|()| shape::spot(machine)))?;
+    fleet
+        .iter()
+        .try_for_each(|machine| shape::cost(machine).and_then(|()| shape::spot(machine)))?;
     let spot = fleet.iter().any(|machine| machine.capacity_type() == CapacityType::Spot);
     if !spot && t.options().profiles.contains(&Profile::Spot) {
         return Err(Stop::Short("profile spot needs a SPOT machine, the target has none".into()));

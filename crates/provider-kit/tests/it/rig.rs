@@ -3,14 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use bigfleet_net::{
-    flags::TlsFlags, grpc::{self, GrpcServer}, readiness::Readiness, rule::Rule,
-    shutdown::Shutdown, tls::Security,
+    flags::TlsFlags,
+    grpc::{self, GrpcServer},
+    readiness::Readiness,
+    rule::Rule,
+    shutdown::Shutdown,
+    tls::Security,
 };
 use bigfleet_provider_kit::{Cloud, Config, Error, Kit, Store};
 use bigfleet_wire::v1alpha1::{
-    ConfigureRequest, CreateRequest, DeleteRequest, DrainRequest, ListFilter, Machine,
-    MachineList, MachineRef, MachineState, TransitionAck,
-    capacity_provider_client::CapacityProviderClient,
+    ConfigureRequest, CreateRequest, DeleteRequest, DrainRequest, ListFilter, Machine, MachineList,
+    MachineRef, MachineState, TransitionAck, capacity_provider_client::CapacityProviderClient,
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 use tonic::{Status, transport::Channel};
@@ -85,7 +88,11 @@ impl Rig {
         self.client.create(request).await.map(tonic::Response::into_inner)
     }
 
-    pub(crate) async fn configure(&mut self, id: &str, cluster: &str) -> Result<TransitionAck, Status> {
+    pub(crate) async fn configure(
+        &mut self,
+        id: &str,
+        cluster: &str,
+    ) -> Result<TransitionAck, Status> {
         let request = ConfigureRequest {
             machine_id: id.into(),
             cluster_id: cluster.into(),

@@ -8,7 +8,7 @@ use tonic::Code;
 
 use crate::{
     case::{Binding, Case, Listing, State},
-    catalogue::rows,
+    catalogue::{Profile, rows},
     ensure,
     outcome::Outcome,
     shape,
@@ -46,6 +46,9 @@ async fn sm_01(t: Case) -> Outcome {
     t.drain(&m, 5).await.accepted()?;
     t.settle_within(&m, State::Idle, TEN * 3).await?;
     let deleted = t.delete(&m).await;
+    if t.options().profiles.contains(&Profile::BareMetal) {
+        return deleted.refused(&[Code::Unimplemented]);
+    }
     if deleted.code() == Code::Unimplemented {
         return Ok(());
     }

@@ -253,7 +253,11 @@ async fn st_15(t: Case) -> Outcome {
     let bound = t.time(Duration::from_millis(250));
     let time = Duration::from_secs(30);
     // A fleet large enough that a store which walks it shows.
-    let own = if t.options().scale_seed > 0 { t.boot(t.options().scale_seed, &[]).await.ok() } else { None };
+    let own = if t.options().scale_seed > 0 {
+        t.boot(t.options().scale_seed, &[]).await.ok()
+    } else {
+        None
+    };
     let t = own.as_ref().map_or_else(|| t.clone(), |instance| t.on(instance.wire()));
     let machines = t.idles(WORKERS as usize).await?;
     let quiet = t.wire().recording(crate::trace::Trace::default());
