@@ -71,6 +71,12 @@ const FORBIDDEN: &[Forbidden] = &[
         why: "the kinds are types, whoever uses them",
     },
     Forbidden {
+        from: "bigfleet-provider",
+        edges: Edges::Linked,
+        to: &["bigfleet-engine", "bigfleet-shard", "bigfleet-provider-kit", "kube"],
+        why: "both ends of the protocol know machines, not who decides about them",
+    },
+    Forbidden {
         from: "bigfleet-provider-kit",
         edges: Edges::Linked,
         to: &["bigfleet-engine", "bigfleet-shard", "bigfleet-coordinator"],

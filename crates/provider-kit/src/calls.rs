@@ -105,8 +105,7 @@ impl Calls {
         let decide = |books: &Books| self.decide(books, mutation);
         let (outcome, record) = self.book.change(&machine, patience, decide).await?;
         let operation = outcome?;
-        let record =
-            record.ok_or_else(|| Refused::NotFound(machine.to_string()))?;
+        let record = record.ok_or_else(|| Refused::NotFound(machine.to_string()))?;
         Ok(Ack { operation, record })
     }
 
@@ -119,12 +118,8 @@ impl Calls {
             cluster: record.machine.cluster.as_deref(),
             recorded: recorded.is_some(),
         });
-        let call = Call {
-            kind,
-            machine,
-            cluster: mutation.cluster.as_deref(),
-            token: &mutation.token,
-        };
+        let call =
+            Call { kind, machine, cluster: mutation.cluster.as_deref(), token: &mutation.token };
         let admission = admit(&books.fence, call, known);
         let draft = Draft { advance: admission.advance, ..Draft::default() };
         match (admission.outcome, record, recorded) {

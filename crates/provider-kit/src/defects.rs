@@ -67,7 +67,8 @@ pub(crate) fn misshape(message: &mut wire::Machine) {
     if active(Mutant::SpotWithoutRisk) && message.capacity_type() == wire::CapacityType::Spot {
         message.interruption_probability = 0.0;
     }
-    if let Some(resources) = message.resources.as_mut().filter(|_| active(Mutant::QuantityGarbled)) {
+    if let Some(resources) = message.resources.as_mut().filter(|_| active(Mutant::QuantityGarbled))
+    {
         resources.resources.insert("cpu".to_owned(), "abc".to_owned());
     }
     if active(Mutant::FailedTextChanges) && !message.last_error.is_empty() {
@@ -182,7 +183,8 @@ impl<C: Cloud> Tracker<C> {
     pub(crate) async fn aftermath(&self, id: &MachineId, kind: Kind, operation: &OperationId) {
         if active(Mutant::SlotLeaked) && kind == Kind::Delete {
             let slot = MachineId::from(format!("{id}-{operation}"));
-            let decide = |books: &Books| ((), invent(books, &slot).map_or_else(Draft::default, Draft::put));
+            let decide =
+                |books: &Books| ((), invent(books, &slot).map_or_else(Draft::default, Draft::put));
             self.write(&slot, decide).await;
         }
         if active(Mutant::SettledFlaps) {

@@ -64,13 +64,7 @@ impl Cloud for OneRack {
         Ok(Host::new(reference))
     }
 
-    async fn bootstrap(
-        &self,
-        _: &Op,
-        _: &Machine,
-        _: &str,
-        _: &[u8],
-    ) -> Result<(), CloudError> {
+    async fn bootstrap(&self, _: &Op, _: &Machine, _: &str, _: &[u8]) -> Result<(), CloudError> {
         Ok(())
     }
 

@@ -213,8 +213,7 @@ impl Collector for Machines {
         });
         let gauge = ConstGauge::new(0_i64);
         let help = "Machines by state and capacity type";
-        let mut family =
-            encoder.encode_descriptor("machines", help, None, gauge.metric_type())?;
+        let mut family = encoder.encode_descriptor("machines", help, None, gauge.metric_type())?;
         for ((state, capacity_type), count) in counts {
             let labels = StateAndCapacity {
                 state: state.wire_name(),

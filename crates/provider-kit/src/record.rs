@@ -28,13 +28,7 @@ impl Record {
     /// A fresh one, before its first revision.
     #[must_use]
     pub fn new(machine: Machine, since: Duration) -> Self {
-        Self {
-            machine,
-            revision: 0,
-            notice: 0.0,
-            since,
-            shortage: false,
-        }
+        Self { machine, revision: 0, notice: 0.0, since, shortage: false }
     }
 
     /// As the wire shows it.
@@ -49,10 +43,8 @@ impl Record {
     /// Whether its host can be bought again; otherwise it is recycled.
     #[must_use]
     pub fn is_elastic(&self, caps: Caps) -> bool {
-        let rented = matches!(
-            self.machine.class.capacity_type,
-            CapacityType::OnDemand | CapacityType::Spot
-        );
+        let rented =
+            matches!(self.machine.class.capacity_type, CapacityType::OnDemand | CapacityType::Spot);
         caps.destroy && !caps.fixed && rented
     }
 

@@ -83,8 +83,8 @@ pub fn main_on<C: Cloud, E: Display>(
     make: impl AsyncFnOnce() -> Result<C, E>,
 ) -> ExitCode {
     let run = async {
-        let telemetry =
-            Telemetry::init(name, &flags.log, &flags.diagnostics).map_err(|error| error.to_string())?;
+        let telemetry = Telemetry::init(name, &flags.log, &flags.diagnostics)
+            .map_err(|error| error.to_string())?;
         let shutdown = Shutdown::on_signal().map_err(|error| error.to_string())?;
         let cloud = make().await.map_err(|error| error.to_string())?;
         let store = store(&flags).map_err(|error| error.to_string())?;

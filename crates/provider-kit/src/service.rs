@@ -8,12 +8,7 @@ use std::{
     time::Duration,
 };
 
-use bigfleet_net::{
-    grpc::MAX_MESSAGE_BYTES,
-    identity::Identity,
-    peer::Gate,
-    rule::Rule,
-};
+use bigfleet_net::{grpc::MAX_MESSAGE_BYTES, identity::Identity, peer::Gate, rule::Rule};
 use bigfleet_provider::{
     mutant::{Mutant, active},
     protocol::{BadArgument, Cursor, FenceRefusal, Kind, Refused, Reject, StateSet, Token},
@@ -90,12 +85,7 @@ impl Service {
     }
 
     /// Steps 1 and 2 for what all mutations share.
-    fn admit<T>(
-        &self,
-        request: &Request<T>,
-        machine: &str,
-        token: &Token,
-    ) -> Result<(), Status> {
+    fn admit<T>(&self, request: &Request<T>, machine: &str, token: &Token) -> Result<(), Status> {
         let caller = Identity::Shard(token.shard_id.to_string());
         if !active(Mutant::CallerIgnored) {
             self.shared.gate.admit(request, &Rule::exactly(caller))?;
@@ -222,7 +212,8 @@ impl CapacityProvider for Service {
             let states = filtered.then(|| StateSet::from_wire(&filter.states));
             let since = &filter.since_revision;
             if active(Mutant::JunkCursorErrors) && !since.is_empty() {
-                Cursor::parse(since).map_err(|garbled| Status::invalid_argument(garbled.to_string()))?;
+                Cursor::parse(since)
+                    .map_err(|garbled| Status::invalid_argument(garbled.to_string()))?;
             }
             let Listing { records, revision } = self.shared.calls.book.list(states, max, since);
             let encode = move || {

@@ -16,7 +16,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
     sync::OwnedSemaphorePermit,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -168,7 +168,7 @@ async fn answer(
     let limit = deadline::of(request.headers());
     request.extensions_mut().insert(peer);
     if let Some(limit) = limit {
-        request.extensions_mut().insert(deadline::Deadline::after(limit));
+        request.extensions_mut().insert(deadline::Deadline::at(Instant::now() + limit));
     }
     deadline::within(limit, routes.call(request)).instrument(span).await
 }

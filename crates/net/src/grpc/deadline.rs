@@ -6,11 +6,9 @@ use http::{HeaderMap, Response};
 use tokio::time::Instant;
 use tonic::{Request, Status, body::Body};
 
-/// When the caller of a request stops waiting. Every request of a
-/// [`GrpcServer`](crate::grpc::GrpcServer) that came with a deadline carries one.
-///
-/// Such a call is dropped at its deadline by the server itself, but a busy runtime
-/// may poll it once more before: a handler that must not act for nobody compares.
+/// When the caller stops waiting: every request of a
+/// [`GrpcServer`](crate::grpc::GrpcServer) that came with a deadline carries
+/// one. For handlers that must not begin what nobody awaits any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadline(Instant);
 
@@ -20,11 +18,6 @@ impl Deadline {
     #[must_use]
     pub fn at(instant: Instant) -> Self {
         Self(instant)
-    }
-
-    pub(super) fn after(limit: Duration) -> Self {
-        // The protocol's largest value is 11,000 years.
-        Self(Instant::now() + limit.min(Duration::from_secs(365 * 24 * 60 * 60)))
     }
 
     /// The deadline that a request came with.

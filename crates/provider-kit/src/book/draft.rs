@@ -46,9 +46,8 @@ impl Draft {
 
     /// Whether there is anything to store. Marks of unknown machines are not.
     pub(super) fn is_durable(&self) -> bool {
-        let mark = self.advance.as_ref().is_some_and(|advance| {
-            advance.known || advance.epoch.is_some()
-        });
+        let mark =
+            self.advance.as_ref().is_some_and(|advance| advance.known || advance.epoch.is_some());
         mark || self.operation.is_some() || !matches!(self.record, RecordChange::Keep)
     }
 }

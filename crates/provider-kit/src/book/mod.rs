@@ -22,12 +22,12 @@ use bigfleet_provider::{
 };
 use tokio::sync::{mpsc, oneshot};
 
+use self::{draft::Change, locks::Locks};
 pub(crate) use self::{
     draft::{Draft, Patience, RecordChange, Start, Unwritten, Work},
     health::Health,
     writer::Writer,
 };
-use self::{draft::Change, locks::Locks};
 use crate::{record::Record, store::State};
 
 /// What is known of all machines at one moment.

@@ -124,7 +124,8 @@ impl Writer {
                 }
             }
             if let Some(operation) = &draft.operation {
-                let row = operation.clone().map(|(kind, operation)| OperationRow { kind, operation });
+                let row =
+                    operation.clone().map(|(kind, operation)| OperationRow { kind, operation });
                 batch.operations.push((id.clone(), row));
             }
             let record = match std::mem::take(&mut draft.record) {
@@ -181,7 +182,9 @@ impl Writer {
                 books.fence.advance(advance);
             }
             match draft.operation {
-                Some(Some((kind, operation))) => books.operations.start(id.clone(), kind, operation),
+                Some(Some((kind, operation))) => {
+                    books.operations.start(id.clone(), kind, operation)
+                }
                 Some(None) => books.operations.forget(&id),
                 None => {}
             }

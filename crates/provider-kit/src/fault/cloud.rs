@@ -43,7 +43,8 @@ impl FaultCloud {
     pub fn open(seed_count: usize, timeout: Duration, state: &Path) -> io::Result<Self> {
         let sound = (0..seed_count).map(|number| offer(format!("spec-{number:06}"), number, None));
         let faulty = FAULTS.into_iter().flat_map(|fault| {
-            (0..FAULTY).map(move |number| offer(format!("fault-{fault}-{number}"), number, Some(fault)))
+            (0..FAULTY)
+                .map(move |number| offer(format!("fault-{fault}-{number}"), number, Some(fault)))
         });
         let slots = sound.chain(faulty).collect();
         let hosts = Arc::new(Mutex::new(Hosts::open(state)?));

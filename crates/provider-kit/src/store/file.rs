@@ -16,13 +16,17 @@ use bigfleet_provider::{
     mutant::{Mutant, active},
     protocol::{Kind, Mark, Operation, OperationId},
 };
-use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition};
+use redb::{
+    Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
+};
 
 use super::{Batch, MarkRow, OperationRow, State, Store, StoreError, new_life};
 use crate::record::Record;
 
 /// The database's name in its directory.
 const FILE: &str = "provider.redb";
+/// Everything is in memory already; the database is read once.
+const CACHE_BYTES: usize = 32 << 20;
 /// The layout below.
 const VERSION: u64 = 1;
 
@@ -103,7 +107,8 @@ impl Store for FileStore {
 }
 
 fn open(path: &Path) -> Result<Database, StoreError> {
-    match std::panic::catch_unwind(|| Database::create(path)) {
+    let create = || Database::builder().set_cache_size(CACHE_BYTES).create(path);
+    match std::panic::catch_unwind(create) {
         Ok(Ok(database)) => Ok(database),
         Ok(Err(DatabaseError::DatabaseAlreadyOpen)) => Err(StoreError::Locked(path.to_owned())),
         Ok(Err(DatabaseError::Storage(error))) => Err(storage(path, &error.into())),
@@ -251,7 +256,9 @@ fn read(path: &Path, database: &Database) -> Result<State, StoreError> {
         for row in transaction.open_table(MACHINES)?.iter()? {
             let (id, bytes) = row?;
             match Record::decode(bytes.value()) {
-                Ok(record) if record.machine.id.as_str() == id.value() => state.records.push(record),
+                Ok(record) if record.machine.id.as_str() == id.value() => {
+                    state.records.push(record)
+                }
                 Ok(record) => bad = Some(format!("{:?} under {:?}", record.machine.id, id.value())),
                 Err(problem) => bad = Some(format!("machine {:?}: {problem}", id.value())),
             }

@@ -15,8 +15,8 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-pub(crate) use self::seed::seed;
 use self::offers::Offers;
+pub(crate) use self::seed::seed;
 use crate::{
     book::{Books, Draft, Patience},
     cloud::Cloud,
@@ -221,7 +221,10 @@ impl<C: Cloud> Sweeper<C> {
         if known.is_none() && active(Mutant::SlotLost) {
             return;
         }
-        if known.as_ref().is_some_and(|record| record.machine.class == described.class && !stray(record)) {
+        if known
+            .as_ref()
+            .is_some_and(|record| record.machine.class == described.class && !stray(record))
+        {
             return;
         }
         let mut machine = described.clone();

@@ -26,8 +26,11 @@ impl Offers {
         let mut references = HashSet::new();
         for offer in offers {
             let checked = shape.machine(&offer);
-            let misshapen =
-                |field, problem: &str| Misshapen { id: offer.id.clone(), field, problem: problem.into() };
+            let misshapen = |field, problem: &str| Misshapen {
+                id: offer.id.clone(),
+                field,
+                problem: problem.into(),
+            };
             if this.hosts.contains_key(&*offer.id) {
                 refused(misshapen("id", "offered twice; ids are unique"));
                 continue;

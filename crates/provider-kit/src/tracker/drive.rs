@@ -52,9 +52,7 @@ pub(super) enum Failure {
     Cloud(CloudError),
     #[error("the cloud returned a host without a reference")]
     NamelessHost,
-    #[error(
-        "readiness cannot be observed; start with --allow-ungated-configure to accept that"
-    )]
+    #[error("readiness cannot be observed; start with --allow-ungated-configure to accept that")]
     Unobservable,
     #[error("the provider's own code panicked; see its log")]
     Panicked,
@@ -106,7 +104,8 @@ impl<C: Cloud> Tracker<C> {
         let (metrics, noted) = (self.metrics.clone(), problem.clone());
         let attempts = Attempts { cloud: self.cloud.clone(), metrics, problem: noted };
         let ungated = self.config.allow_ungated_configure;
-        let task = tokio::spawn(async move { attempts.run(drive, blob, ungated).await });
+        // Tracked: a stop ends when the last call has ended, too.
+        let task = self.tasks.spawn(async move { attempts.run(drive, blob, ungated).await });
         let task = AbortOnDropHandle::new(task);
         CloudCall { task, problem, metrics: self.metrics.clone() }
     }
@@ -155,7 +154,7 @@ impl<C: Cloud> Attempts<C> {
             Kind::Create => match self.persist(Act::Create, &mut op, machine).await? {
                 Answer::Host(host) if !host.reference.is_empty() => {
                     Ok(Ended { host: Some(host), ..Ended::default() })
-                },
+                }
                 _ => Err(Failure::NamelessHost),
             },
             Kind::Configure => {
@@ -170,7 +169,12 @@ impl<C: Cloud> Attempts<C> {
         }
     }
 
-    async fn attempt(&self, act: Act<'_>, op: &Op, machine: &Machine) -> Result<Answer, CloudError> {
+    async fn attempt(
+        &self,
+        act: Act<'_>,
+        op: &Op,
+        machine: &Machine,
+    ) -> Result<Answer, CloudError> {
         let cluster = machine.cluster.as_deref().unwrap_or_default();
         match act {
             Act::Create => self.cloud.create(op, machine).await.map(Answer::Host),

@@ -107,6 +107,10 @@ impl<C: Cloud> Tracker<C> {
                 Err(Failure::TimedOut(call.last_problem()))
             }
         };
+        if ended.is_err() && self.stopping.is_cancelled() {
+            // The stop cancelled it, it did not fail: the next start goes on with it.
+            return;
+        }
         let took = self.clock.now().saturating_sub(operation.started);
         let outcome = match &ended {
             Ok(_) => "done",
@@ -119,7 +123,8 @@ impl<C: Cloud> Tracker<C> {
         if !failed {
             self.detour(&id, kind).await;
         }
-        self.settle(&id, kind, &operation.id, ended.map(|ended| Ended { late_binding, ..ended })).await;
+        self.settle(&id, kind, &operation.id, ended.map(|ended| Ended { late_binding, ..ended }))
+            .await;
         drop(inflight);
         if failed {
             self.repair(&id, late).await;
@@ -155,7 +160,10 @@ impl<C: Cloud> Tracker<C> {
             let mut next = Record::clone(record);
             let news = News {
                 host: host.as_ref().map(|host| self.host_ref(host)),
-                error: failure.as_ref().map(|failure| self.text(kind, grace, failure)).unwrap_or_default(),
+                error: failure
+                    .as_ref()
+                    .map(|failure| self.text(kind, grace, failure))
+                    .unwrap_or_default(),
                 ..News::default()
             };
             effects.apply(&mut next.machine, news);

@@ -79,7 +79,9 @@ impl<C: Cloud> Tracker<C> {
                 };
                 tracing::warn!(machine = %id, operation = %op.id, "a late create brought a host");
                 let decide = |books: &Books| {
-                    let Some(record) = books.machines.get(id) else { return ((), Draft::default()) };
+                    let Some(record) = books.machines.get(id) else {
+                        return ((), Draft::default());
+                    };
                     let current = books.operations.is_current(id, kind, &op.id);
                     let late = step(record.machine.state, Event::Done { kind, current });
                     if late != Ok(Step::KeepHost) || active(Mutant::LateHostLeaked) {

@@ -36,25 +36,18 @@ impl<C: Cloud> Tracker<C> {
         }
     }
 
-    async fn resume_one(
-        self: &Arc<Self>,
-        kind: Kind,
-        record: Arc<Record>,
-        inflight: &InflightCap,
-    ) {
+    async fn resume_one(self: &Arc<Self>, kind: Kind, record: Arc<Record>, inflight: &InflightCap) {
         let id = &record.machine.id;
         let operation = self.book.read().operations.get(id, kind).cloned();
         // The blob is a join secret and is not stored.
-        let resumable =
-            self.caps.resumable && kind != Kind::Configure && !active(Mutant::NoResume);
+        let resumable = self.caps.resumable && kind != Kind::Configure && !active(Mutant::NoResume);
         let Some(operation) = operation.filter(|_| resumable) else {
             self.interrupted(kind, &record).await;
             self.tend(id.clone());
             return;
         };
         let timeout = self.config.timeouts.of(kind, operation.grace);
-        let deadline =
-            self.clock.at(operation.started, timeout).max(Instant::now() + LEAST_LEFT);
+        let deadline = self.clock.at(operation.started, timeout).max(Instant::now() + LEAST_LEFT);
         tracing::info!(machine = %id, %kind, operation = %operation.id, "resumed after a restart");
         let start = Start {
             kind,

@@ -1,10 +1,12 @@
-//! A provider on a loopback port, and its client.
+//! A provider and its client: on a loopback port, or without a network for tests that
+//! move the clock.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use bigfleet_net::{
     flags::TlsFlags,
     grpc::{self, GrpcServer},
+    peer::{self, Peer},
     readiness::Readiness,
     rule::Rule,
     shutdown::Shutdown,
@@ -16,16 +18,18 @@ use bigfleet_wire::v1alpha1::{
     MachineRef, MachineState, TransitionAck, capacity_provider_client::CapacityProviderClient,
 };
 use tokio::{net::TcpListener, task::JoinHandle};
-use tonic::{Status, transport::Channel};
+use tonic::{Status, body::Body};
+use tower::{Service as _, ServiceExt as _, util::BoxCloneSyncService};
+
+type Transport = BoxCloneSyncService<http::Request<Body>, http::Response<Body>, io::Error>;
+pub(crate) type Client = CapacityProviderClient<Transport>;
 
 /// One provider, up to its stop.
 pub(crate) struct Rig {
-    pub(crate) client: CapacityProviderClient<Channel>,
+    pub(crate) client: Client,
     pub(crate) readiness: Readiness,
-    pub(crate) addr: String,
-    kit: Kit,
-    shutdown: Shutdown,
-    served: JoinHandle<()>,
+    pub(crate) kit: Kit,
+    server: Option<(Shutdown, JoinHandle<()>)>,
     sequence: i64,
 }
 
@@ -34,41 +38,58 @@ pub(crate) fn config() -> Config {
 }
 
 impl Rig {
-    pub(crate) async fn start<C: Cloud>(cloud: C, store: impl Store, config: Config) -> Self {
-        Self::try_start(cloud, Arc::new(store), config).await.unwrap()
-    }
-
-    pub(crate) async fn try_start<C: Cloud>(
+    /// Without a network.
+    pub(crate) async fn local<C: Cloud>(
         cloud: C,
-        store: Arc<dyn Store>,
+        store: impl Store,
         config: Config,
-    ) -> Result<Self, Error> {
-        Self::secure(cloud, store, config, TlsFlags::default().load().unwrap()).await
-    }
-
-    pub(crate) async fn secure<C: Cloud>(
-        cloud: C,
-        store: Arc<dyn Store>,
-        config: Config,
-        security: Security,
     ) -> Result<Self, Error> {
         let readiness = Readiness::new("starting");
-        let kit = Kit::start(cloud, store, config, readiness.clone()).await?;
+        let kit = Kit::start(cloud, Arc::new(store), config, readiness.clone()).await?;
+        let server = kit.service().into_server();
+        let transport = tower::service_fn(move |mut request: http::Request<Body>| {
+            let peer = Peer::new(([127, 0, 0, 1], 1).into(), peer::Transport::Plaintext);
+            request.extensions_mut().insert(peer);
+            let mut server = server.clone();
+            async move { server.call(request).await.map_err(io::Error::other) }
+        });
+        let client = client_of(BoxCloneSyncService::new(transport));
+        Ok(Self { client, readiness, kit, server: None, sequence: 0 })
+    }
+
+    /// Over loopback in plaintext.
+    pub(crate) async fn start<C: Cloud>(cloud: C, store: impl Store, config: Config) -> Self {
+        let security = TlsFlags::default().load().unwrap();
+        Self::secure(cloud, store, config, &security, &security).await
+    }
+
+    /// Over loopback, with the server's and the client's material.
+    pub(crate) async fn secure<C: Cloud>(
+        cloud: C,
+        store: impl Store,
+        config: Config,
+        server: &Security,
+        client: &Security,
+    ) -> Self {
+        let readiness = Readiness::new("starting");
+        let kit = Kit::start(cloud, Arc::new(store), config, readiness.clone()).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap().to_string();
         let shutdown = Shutdown::new();
-        let server = GrpcServer::new(security.clone(), readiness.clone())
+        let grpc = GrpcServer::new(server.clone(), readiness.clone())
             .add_service(kit.service().into_server());
         let stop = shutdown.clone();
-        let served = tokio::spawn(async move { server.serve(listener, stop).await.unwrap() });
-        let client = client(&addr, &security);
-        Ok(Self { client, readiness, addr, kit, shutdown, served, sequence: 0 })
+        let served = tokio::spawn(async move { grpc.serve(listener, stop).await.unwrap() });
+        let client = connect(&addr, client);
+        Self { client, readiness, kit, server: Some((shutdown, served)), sequence: 0 }
     }
 
     pub(crate) async fn stop(self) {
         drop(self.client);
-        self.shutdown.request();
-        self.served.await.unwrap();
+        if let Some((shutdown, served)) = self.server {
+            shutdown.request();
+            served.await.unwrap();
+        }
         self.kit.stop().await;
     }
 
@@ -76,6 +97,12 @@ impl Rig {
     fn next(&mut self) -> i64 {
         self.sequence += 1;
         self.sequence
+    }
+
+    /// Goes on where the tokens of a rig before a restart ended.
+    pub(crate) fn after(mut self, sequence: i64) -> Self {
+        self.sequence = sequence;
+        self
     }
 
     pub(crate) async fn create(&mut self, id: &str) -> Result<TransitionAck, Status> {
@@ -136,21 +163,40 @@ impl Rig {
 
     /// Waits until the machine is in this state.
     pub(crate) async fn reaches(&mut self, id: &str, state: MachineState) -> Machine {
+        self.becomes(id, |machine| machine.state() == state).await
+    }
+
+    /// Waits until the machine looks so.
+    pub(crate) async fn becomes(&mut self, id: &str, wanted: impl Fn(&Machine) -> bool) -> Machine {
+        let mut last = None;
         let waited = async {
             loop {
                 let machine = self.get(id).await;
-                if machine.state() == state {
+                if wanted(&machine) {
                     return machine;
                 }
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                last = Some(machine);
+                tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        let waited = tokio::time::timeout(Duration::from_secs(3600), waited).await;
-        waited.unwrap_or_else(|_| panic!("{id} does not reach {state:?}"))
+        let waited = tokio::time::timeout(Duration::from_secs(1800), waited).await;
+        waited.unwrap_or_else(|_| panic!("{id} stays {last:?}"))
+    }
+
+    /// From SPECULATIVE to CONFIGURED.
+    pub(crate) async fn bind(&mut self, id: &str, cluster: &str) -> Machine {
+        self.create(id).await.unwrap();
+        self.reaches(id, MachineState::Idle).await;
+        self.configure(id, cluster).await.unwrap();
+        self.reaches(id, MachineState::Configured).await
     }
 }
 
-pub(crate) fn client(addr: &str, security: &Security) -> CapacityProviderClient<Channel> {
+pub(crate) fn connect(addr: &str, security: &Security) -> Client {
     let channel = grpc::connect_lazy(addr, security, Rule::any_certificate()).unwrap();
-    bigfleet_net::message_limits!(CapacityProviderClient::new(channel))
+    client_of(BoxCloneSyncService::new(channel.map_err(io::Error::other)))
+}
+
+fn client_of(transport: Transport) -> Client {
+    bigfleet_net::message_limits!(CapacityProviderClient::new(transport))
 }

@@ -10,7 +10,7 @@ use bigfleet_net::{
 };
 use bigfleet_wire::v1alpha1::{self as wire, capacity_provider_client::CapacityProviderClient};
 use tokio::time::{Instant, timeout_at};
-use tonic::{Request, Response, Status, transport::Channel};
+use tonic::{Code, Request, Response, Status, transport::Channel};
 
 use crate::{
     error::Error,
@@ -66,6 +66,10 @@ where
     let mut request = Request::new(message);
     request.set_timeout(deadline.saturating_duration_since(now));
     match timeout_at(deadline, call(request)).await {
+        // The transport keeps the deadline, too, and calls it a cancel.
+        Ok(Err(status)) if status.code() == Code::Cancelled && Instant::now() >= deadline => {
+            Err(Error::DeadlineExceeded(status.message().to_owned()))
+        }
         Ok(answer) => Ok(answer?.into_inner()),
         Err(_) => Err(Error::DeadlineExceeded("no answer in time".to_owned())),
     }

@@ -1,11 +1,15 @@
 //! Client ↔ adapter ↔ fake in plaintext.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use bigfleet_model::MachineState::*;
+use bigfleet_model::{Machine, MachineId, MachineState::*};
 use bigfleet_net::tls::Security;
 use bigfleet_provider::{
-    Attempt, Client, Error, FencedProvider, Identity, ListFilter, Provider, Stamped,
+    Ack, Attempt, Client, Configure, Error, FencedProvider, Identity, ListFilter, MachineList,
+    Provider, Stamped,
     fake::{Fake, FakeOptions, LoggedCall, Method, Script},
     protocol::{Kind, StateSet, Token},
 };
@@ -77,9 +81,11 @@ async fn every_attempt_of_a_mutation_has_a_fresh_token_and_no_read_has_any() {
 
 #[tokio::test]
 async fn errors_keep_code_and_text() {
-    let (fake, client) =
-        pair(FakeOptions { support_delete: false, ..FakeOptions::default() }).await;
-    mutate(&fake, &attempt("s", 5, 5), Kind::Create, "spec-0").await.unwrap();
+    let options = FakeOptions { support_delete: false, ..FakeOptions::default() };
+    let ((fake, client), twin) = (pair(options).await, fake(options));
+    for one in [&fake, &twin] {
+        mutate(one, &attempt("s", 5, 5), Kind::Create, "spec-0").await.unwrap();
+    }
     for (kind, id, at) in [
         (Kind::Create, "spec-0", attempt("s", 5, 5)),
         (Kind::Create, "nobody", attempt("s", 5, 5)),
@@ -89,13 +95,10 @@ async fn errors_keep_code_and_text() {
         (Kind::Create, "spec-1", attempt("", 5, 6)),
     ] {
         let far = soon(mutate(&client, &at, kind, id)).await.unwrap_err();
-        // The same call in the process, from a shard with the same past.
-        let near = mutate(&fake, &at, kind, id).await.unwrap_err();
-        assert_eq!(far.code(), if id == "nobody" { Code::NotFound } else { near.code() });
+        // The same call in the process, to one with the same past.
+        let near = mutate(&twin, &at, kind, id).await.unwrap_err();
+        assert_eq!(far, near, "{kind} {id:?}");
         assert!(!far.text().is_empty());
-        if !matches!(id, "nobody" | "idle-0") || kind == Kind::Delete {
-            assert_eq!(far, near);
-        }
     }
     let text = "from the backend: quota";
     for error in [
@@ -181,21 +184,63 @@ async fn a_call_past_its_deadline_is_not_accepted_and_its_caller_knows_soon() {
     assert!(fake.calls().is_empty(), "never decided");
 }
 
-/// A server that takes connections and never says a word.
-#[tokio::test(start_paused = true)]
-async fn without_a_deadline_of_the_caller_each_call_has_its_own() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let addr = listener.local_addr().unwrap().to_string();
-    let client = Client::dial(&addr, &Security::Plaintext, None).unwrap();
-    for (what, seconds) in [("get", 30), ("create", 30), ("list", 120)] {
-        let started = Instant::now();
-        let error = match what {
-            "get" => client.get(&"m".into(), None).await.unwrap_err(),
-            "list" => client.list(&ListFilter::default(), None).await.unwrap_err(),
-            _ => mutate(&client, &attempt("s", 1, 1), Kind::Create, "m").await.unwrap_err(),
-        };
-        assert!(error.is_unanswered(), "{error:?}");
-        assert_eq!(started.elapsed().as_secs(), seconds, "{what}: {error}");
+/// Knows no machine, and remembers how much time each call came with.
+#[derive(Clone, Default)]
+struct Clockwatcher(Arc<Mutex<Vec<Option<Duration>>>>);
+
+impl Clockwatcher {
+    fn note<T>(&self, deadline: Option<Instant>) -> Result<T, Error> {
+        let left = deadline.map(|deadline| deadline - Instant::now());
+        self.0.lock().unwrap().push(left);
+        Err(Error::NotFound("nothing here".into()))
+    }
+}
+
+impl FencedProvider for Clockwatcher {
+    async fn create(&self, attempt: &Attempt, _: &MachineId) -> Result<Ack, Error> {
+        self.note(attempt.deadline)
+    }
+
+    async fn configure(&self, at: &Attempt, _: &MachineId, _: Configure) -> Result<Ack, Error> {
+        self.note(at.deadline)
+    }
+
+    async fn drain(&self, at: &Attempt, _: &MachineId, _: Duration) -> Result<Ack, Error> {
+        self.note(at.deadline)
+    }
+
+    async fn delete(&self, attempt: &Attempt, _: &MachineId) -> Result<Ack, Error> {
+        self.note(attempt.deadline)
+    }
+
+    async fn get(&self, _: &MachineId, deadline: Option<Instant>) -> Result<Machine, Error> {
+        self.note(deadline)
+    }
+
+    async fn list(&self, _: &ListFilter, at: Option<Instant>) -> Result<MachineList, Error> {
+        self.note(at)
+    }
+}
+
+#[tokio::test]
+async fn a_deadline_travels_and_without_one_each_call_has_its_own() {
+    let watcher = Clockwatcher::default();
+    let addr = serve(watcher.clone(), Security::Plaintext).await;
+    let client = Client::dial(&addr.to_string(), &Security::Plaintext, None).unwrap();
+    for deadline in [None, Some(Instant::now() + Duration::from_secs(1000))] {
+        let at = Attempt { deadline, ..attempt("s", 1, 1) };
+        for kind in Kind::ALL {
+            soon(mutate(&client, &at, kind, "m")).await.unwrap_err();
+        }
+        soon(client.get(&"m".into(), deadline)).await.unwrap_err();
+        soon(client.list(&ListFilter::default(), deadline)).await.unwrap_err();
+    }
+    let left: Vec<Duration> = watcher.0.lock().unwrap().iter().map(|left| left.unwrap()).collect();
+    let expected = [30, 30, 30, 30, 30, 120, 1000, 1000, 1000, 1000, 1000, 1000];
+    for (left, expected) in left.into_iter().zip(expected) {
+        // The rest of the way took the rest of the time.
+        let expected = Duration::from_secs(expected);
+        assert!(left <= expected && left * 2 > expected, "{left:?} of {expected:?}");
     }
 }
 

@@ -1,0 +1,129 @@
+//! Whether a node has joined its cluster and is Ready, asked of that cluster's own
+//! API server (provider chapter §5).
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use k8s_openapi::api::core::v1::Node;
+use kube::{
+    Api, Client, Config,
+    api::ListParams,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use tokio::sync::Mutex;
+
+use crate::cloud::{CloudError, Ready};
+
+/// How a node is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeKey {
+    /// By `spec.providerID`, which equals the host's reference.
+    ProviderId(String),
+    /// By name.
+    Name(String),
+}
+
+/// Polls nodes, with one kubeconfig per cluster. Read access to nodes is enough.
+#[derive(Clone)]
+pub struct NodeReady {
+    kubeconfigs: Arc<BTreeMap<String, PathBuf>>,
+    clients: Arc<Mutex<BTreeMap<String, Client>>>,
+}
+
+impl NodeReady {
+    /// With the kubeconfig of each cluster id.
+    #[must_use]
+    pub fn new(kubeconfigs: BTreeMap<String, PathBuf>) -> Self {
+        Self { kubeconfigs: Arc::new(kubeconfigs), clients: Arc::default() }
+    }
+
+    /// For [`Cloud::ready`](crate::Cloud::ready): whether the node's Ready condition
+    /// is True now. An unknown cluster is for good, anything else for now.
+    pub async fn check(&self, cluster: &str, key: &NodeKey) -> Result<Ready, CloudError> {
+        let nodes: Api<Node> = Api::all(self.client(cluster).await?);
+        let node = match key {
+            NodeKey::Name(name) => nodes.get_opt(name).await.map_err(later)?,
+            NodeKey::ProviderId(id) => {
+                // The API server has no field selector for it.
+                let listed = nodes.list(&ListParams::default()).await.map_err(later)?;
+                listed.items.into_iter().find(|node| provider_id(node) == Some(id.as_str()))
+            }
+        };
+        Ok(if node.as_ref().is_some_and(is_ready) { Ready::Yes } else { Ready::NotYet })
+    }
+
+    async fn client(&self, cluster: &str) -> Result<Client, CloudError> {
+        let mut clients = self.clients.lock().await;
+        if let Some(client) = clients.get(cluster) {
+            return Ok(client.clone());
+        }
+        let path = self.kubeconfigs.get(cluster).ok_or_else(|| {
+            CloudError::Fatal(format!("no kubeconfig for cluster {cluster:?}; add one"))
+        })?;
+        let problem = |error: &dyn std::fmt::Display| {
+            CloudError::Retry(format!("{}: {error}", path.display()))
+        };
+        let file = Kubeconfig::read_from(path).map_err(|error| problem(&error))?;
+        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
+            .await
+            .map_err(|error| problem(&error))?;
+        let client = Client::try_from(config).map_err(|error| problem(&error))?;
+        clients.insert(cluster.to_owned(), client.clone());
+        Ok(client)
+    }
+}
+
+impl std::fmt::Debug for NodeReady {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let clusters = self.kubeconfigs.keys();
+        f.debug_struct("NodeReady").field("clusters", &clusters).finish_non_exhaustive()
+    }
+}
+
+fn later(error: kube::Error) -> CloudError {
+    CloudError::Retry(error.to_string())
+}
+
+fn provider_id(node: &Node) -> Option<&str> {
+    node.spec.as_ref()?.provider_id.as_deref()
+}
+
+fn is_ready(node: &Node) -> bool {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{NodeCondition, NodeSpec, NodeStatus};
+
+    use super::*;
+
+    fn node(status: &str) -> Node {
+        let condition =
+            NodeCondition { type_: "Ready".into(), status: status.into(), ..Default::default() };
+        Node {
+            spec: Some(NodeSpec { provider_id: Some("p://1".into()), ..Default::default() }),
+            status: Some(NodeStatus { conditions: Some(vec![condition]), ..Default::default() }),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn only_true_is_ready() {
+        assert!(is_ready(&node("True")));
+        assert!(!is_ready(&node("False")) && !is_ready(&node("Unknown")));
+        assert!(!is_ready(&Node::default()));
+        assert_eq!(provider_id(&node("True")), Some("p://1"));
+        assert_eq!(provider_id(&Node::default()), None);
+    }
+
+    #[tokio::test]
+    async fn an_unknown_cluster_is_for_good() {
+        let nodes = NodeReady::new(BTreeMap::new());
+        let error = nodes.check("c-1", &NodeKey::Name("n".into())).await.unwrap_err();
+        assert!(matches!(error, CloudError::Fatal(_)), "{error}");
+    }
+}
