@@ -240,8 +240,12 @@ mod tests {
             (&["--target", "h:1", "--tls-ca", "f"], "--tls-issuer-cert"),
         ] {
             let run = parse(words).run;
-            let error = run.target().map(|_| ()).and(run.credentials().map(|_| ()));
-            let error = error.and(run.options().map(|_| ())).unwrap_err().to_string();
+            let error = run
+                .target()
+                .and_then(|_| run.credentials())
+                .and_then(|_| run.options())
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(text), "{error}");
         }
         let both = ["x", "--target", "h:1", "--target-cmd", "c {addr}"];

@@ -17,7 +17,7 @@ impl Random {
     }
 
     /// Any number.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -27,7 +27,7 @@ impl Random {
 
     /// A number below `bound`; 0 when the bound is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        if bound == 0 { 0 } else { self.next() % bound }
+        if bound == 0 { 0 } else { self.draw() % bound }
     }
 
     /// A number from `low` to `high`, both included.
@@ -57,7 +57,7 @@ mod tests {
         let draw = |seed, name| {
             (0..4)
                 .map(move |_| 0)
-                .scan(Random::new(seed, name), |r, _: i32| Some(r.next()))
+                .scan(Random::new(seed, name), |r, _: i32| Some(r.draw()))
                 .collect::<Vec<_>>()
         };
         assert_eq!(draw(7, "PR-01"), draw(7, "PR-01"));

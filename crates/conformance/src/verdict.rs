@@ -134,7 +134,7 @@ mod tests {
     fn all_required_passed_is_certified() {
         use Profile::{Cloud, Core, Strict};
         let passed = Status::Passed;
-        assert_eq!(verdict(&[Core], &[("SM-01", passed.clone())]), Verdict::Certified);
+        assert_eq!(verdict(&[Core], &[("SM-01", passed)]), Verdict::Certified);
         // Not asked for, or a warning only.
         let failed = Status::Failed(text());
         assert_eq!(verdict(&[Core], &[("ST-01", failed.clone())]), Verdict::Certified);

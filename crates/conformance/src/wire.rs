@@ -144,7 +144,7 @@ impl Wire {
         call: impl Future<Output = Result<Response<T>, Status>>,
     ) -> Result<T, Status> {
         let limit = base.mul_f64(self.road.scale.max(1.0));
-        match tokio::time::timeout(limit, call).await {
+        match tokio::time::timeout(limit, Box::pin(call)).await {
             Ok(answer) => answer.map(Response::into_inner),
             Err(_) => Err(Status::deadline_exceeded(format!("no answer within {limit:?}"))),
         }

@@ -68,7 +68,7 @@ impl Case {
         seen.add(self.get(machine).await?);
         let mut answer = None;
         let deadline = Instant::now() + self.time(SETTLE * 2);
-        tokio::pin!(call);
+        let mut call = Box::pin(call);
         loop {
             select! {
                 biased;

@@ -142,7 +142,7 @@ async fn li_06(t: Case) -> Outcome {
     is_full(&t, b"", "nothing").await?;
     is_full(&t, b"not a cursor", "text").await?;
     is_full(&t, &[0xff, 0x00, 0xfe, 0x80, 0x01], "bytes").await?;
-    let junk: Vec<u8> = t.random(|random| (0..4096).map(|_| random.next() as u8).collect());
+    let junk: Vec<u8> = t.random(|random| (0..4096).map(|_| random.draw() as u8).collect());
     is_full(&t, &junk, "4 KiB junk").await
 }
 

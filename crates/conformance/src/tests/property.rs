@@ -167,7 +167,7 @@ async fn pr_05(t: Case) -> Outcome {
             }
             _ => {
                 let (epoch, sequence) =
-                    t.random(|random| (random.next() as i64, random.next() as i64));
+                    t.random(|random| (random.draw() as i64, random.draw() as i64));
                 let answer = t.drain_as(&m, 0, &t.shard().at(epoch, sequence)).await;
                 answer.passed_fence()?;
                 t.clean_idle(&m).await?;

@@ -186,7 +186,7 @@ async fn st_05(t: Case) -> Outcome {
 async fn st_06(t: Case) -> Outcome {
     const KILLS: u32 = 200;
     let instance = t.boot(128, &[]).await?;
-    let random = t.random(|random| Random::new(random.next(), "ST-06"));
+    let random = t.random(|random| Random::new(random.draw(), "ST-06"));
     let shard = Shard::new(t.shard().id());
     let mut harness = Harness::new(instance, random, shard, t.trace().clone());
     for _ in 0..KILLS {
@@ -283,7 +283,8 @@ async fn st_15(t: Case) -> Outcome {
     }
     let rate = samples.len() as f64 / begun.elapsed().as_secs_f64();
     t.note(format!("{rate:.0} mutations/s, {}", figures(&samples)));
-    ensure!(rate >= f64::from(RATE) * 0.9, "{rate:.0} mutations/s, {RATE} were offered");
+    let enough = rate >= f64::from(RATE) * 0.9;
+    ensure!(enough, "{rate:.0} mutations/s, {RATE} were offered");
     let p99 = quantile(&samples, 0.99).unwrap_or_default();
     ensure!(p99 < bound, "p99 is {p99:.1?}, bound {bound:?}");
     Ok(())
