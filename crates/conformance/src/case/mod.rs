@@ -50,6 +50,9 @@ pub struct Case {
     trace: Trace,
     me: Arc<Shard>,
     own: Arc<Own>,
+    /// Whether this road leads to the run's own target, whose machines must be
+    /// given back, and not to one that the test booted and throws away.
+    home: bool,
 }
 
 /// What the test gathers.
@@ -76,13 +79,22 @@ impl Case {
             shards: Mutex::new(0),
         };
         let me = Arc::new(Shard::new(format!("conf-{}-{}", env.run, id.to_lowercase())));
-        Self { wire: wire.recording(trace.clone()), env, id, trace, me, own: Arc::new(own) }
+        Self {
+            wire: wire.recording(trace.clone()),
+            env,
+            id,
+            trace,
+            me,
+            own: Arc::new(own),
+            home: true,
+        }
     }
 
     /// The same test on another road.
     #[must_use]
     pub fn on(&self, wire: &Wire) -> Self {
-        Self { wire: wire.recording(self.trace.clone()), ..self.clone() }
+        let home = self.home && wire.addr() == self.wire.addr();
+        Self { wire: wire.recording(self.trace.clone()), home, ..self.clone() }
     }
 
     /// The same test over connections of its own.

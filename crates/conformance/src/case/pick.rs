@@ -49,8 +49,10 @@ impl Case {
             )));
         }
         ids.truncate(count);
-        used.extend(ids.iter().cloned());
-        lock(&self.own.picked).extend(ids.iter().cloned());
+        if self.home {
+            used.extend(ids.iter().cloned());
+            lock(&self.own.picked).extend(ids.iter().cloned());
+        }
         Ok(ids)
     }
 }

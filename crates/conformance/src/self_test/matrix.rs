@@ -37,6 +37,7 @@ const QUICK: &[Mutant] = &[
     Mutant::FailedWithoutText,
     Mutant::MarksNotStored,
     Mutant::OtherClusterOk,
+    Mutant::CallerIgnored,
 ];
 
 const EVERY_PROFILE: &[Profile] = &[

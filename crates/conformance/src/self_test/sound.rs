@@ -24,6 +24,9 @@ const CONTRACT: &[Profile] = &[Profile::Core, Profile::Cloud, Profile::Spot, Pro
 /// Half of what a certificate asks for: the suite is on trial, not the speed.
 const SCALE_SEED: u64 = 4_000;
 
+/// A debug build on a busy machine is slow, and not for that unsound.
+const PATIENCE: f64 = 4.0;
+
 /// One sound target and what it must pass.
 struct Lane {
     name: &'static str,
@@ -51,6 +54,7 @@ pub(super) async fn check(plan: &Plan) -> Result<Vec<String>, Error> {
             filter: Filter::parse(lane.filter),
             soak: plan.soak(),
             scale_seed: SCALE_SEED,
+            timeout_scale: PATIENCE,
             ..Options::default()
         };
         let asked = catalogue::all().filter(|test| test.is_asked_by(&options.profiles));

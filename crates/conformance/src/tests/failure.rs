@@ -99,7 +99,7 @@ async fn fa_07(t: Case) -> Outcome {
 async fn fa_08(t: Case) -> Outcome {
     let m = t.idle().await?;
     let configure = t.configure(&m, Binding::to("fault-readiness-block"));
-    let watch = t.watch(&m, t.time(TIMEOUT) + MARGIN);
+    let watch = t.watch(&m, TIMEOUT + MARGIN);
     let (answer, seen) = tokio::join!(configure, watch);
     answer.accepted()?;
     let early = seen?.during(State::Configured).count();
