@@ -30,10 +30,8 @@ fn distort_by(mutant: Mutant, state: MachineState, reads: u64, shown: &mut wire:
             shown.state = MachineState::Failed.to_wire();
             shown.last_error = "not yet".into();
         }
-        (Mutant::SettledFlaps, MachineState::Idle | MachineState::Configured) => {
-            if reads % 4 == 3 {
-                shown.state = MachineState::Draining.to_wire();
-            }
+        (Mutant::SettledFlaps, MachineState::Idle | MachineState::Configured) if reads % 4 == 3 => {
+            shown.state = MachineState::Draining.to_wire();
         }
         (Mutant::FailedTextChanges, MachineState::Failed) => {
             shown.last_error = format!("{} (seen {reads} times)", shown.last_error);
