@@ -111,6 +111,12 @@ impl Harness {
         self.figures
     }
 
+    /// The target, when the rounds are over.
+    #[must_use]
+    pub fn into_instance(self) -> Instance {
+        self.instance
+    }
+
     /// Churns, kills at a random moment, reboots, and checks every machine.
     pub async fn round(&mut self) -> Outcome {
         let machines = self.rested().await?;
