@@ -138,12 +138,24 @@ impl Wire {
         Ok(message_limits!(CapacityProviderClient::new(channel)))
     }
 
+    /// A call's deadline, stretched with all other times.
+    fn limit(&self, base: Duration) -> Duration {
+        base.mul_f64(self.road.scale.max(1.0))
+    }
+
+    /// A request that tells its deadline, as a shard's do.
+    fn request<T>(&self, message: T, base: Duration) -> Request<T> {
+        let mut request = Request::new(message);
+        request.set_timeout(self.limit(base));
+        request
+    }
+
     async fn within<T>(
         &self,
         base: Duration,
         call: impl Future<Output = Result<Response<T>, Status>>,
     ) -> Result<T, Status> {
-        let limit = base.mul_f64(self.road.scale.max(1.0));
+        let limit = self.limit(base);
         match tokio::time::timeout(limit, Box::pin(call)).await {
             Ok(answer) => answer.map(Response::into_inner),
             Err(_) => Err(Status::deadline_exceeded(format!("no answer within {limit:?}"))),
@@ -169,7 +181,8 @@ impl Wire {
             sequence_number: token.sequence,
         };
         let mut client = self.client(&token.shard)?;
-        let answer = self.within(CALL_DEADLINE, client.create(Request::new(request))).await;
+        let answer =
+            self.within(CALL_DEADLINE, client.create(self.request(request, CALL_DEADLINE))).await;
         self.record(format!("Create {machine:?} {token}"), &answer, shown_ack);
         answer
     }
@@ -198,7 +211,9 @@ impl Wire {
             shard_metadata: metadata,
         };
         let mut client = self.client(&token.shard)?;
-        let answer = self.within(CALL_DEADLINE, client.configure(Request::new(request))).await;
+        let answer = self
+            .within(CALL_DEADLINE, client.configure(self.request(request, CALL_DEADLINE)))
+            .await;
         self.record(call, &answer, shown_ack);
         answer
     }
@@ -218,7 +233,8 @@ impl Wire {
             sequence_number: token.sequence,
         };
         let mut client = self.client(&token.shard)?;
-        let answer = self.within(CALL_DEADLINE, client.drain(Request::new(request))).await;
+        let answer =
+            self.within(CALL_DEADLINE, client.drain(self.request(request, CALL_DEADLINE))).await;
         self.record(format!("Drain {machine:?} grace {grace}s {token}"), &answer, shown_ack);
         answer
     }
@@ -232,7 +248,8 @@ impl Wire {
             sequence_number: token.sequence,
         };
         let mut client = self.client(&token.shard)?;
-        let answer = self.within(CALL_DEADLINE, client.delete(Request::new(request))).await;
+        let answer =
+            self.within(CALL_DEADLINE, client.delete(self.request(request, CALL_DEADLINE))).await;
         self.record(format!("Delete {machine:?} {token}"), &answer, shown_ack);
         answer
     }
@@ -240,7 +257,7 @@ impl Wire {
     /// Get.
     pub async fn get(&self, machine: &str) -> Result<Machine, Status> {
         let mut client = self.client("")?;
-        let request = Request::new(MachineRef { id: machine.to_owned() });
+        let request = self.request(MachineRef { id: machine.to_owned() }, CALL_DEADLINE);
         let answer = self.within(CALL_DEADLINE, client.get(request)).await;
         self.record(format!("Get {machine:?}"), &answer, shown_machine);
         answer
@@ -256,7 +273,8 @@ impl Wire {
             shown_cursor(&filter.since_revision)
         );
         let mut client = self.client("")?;
-        let answer = self.within(LIST_DEADLINE, client.list(Request::new(filter))).await;
+        let answer =
+            self.within(LIST_DEADLINE, client.list(self.request(filter, LIST_DEADLINE))).await;
         self.record(call, &answer, |list| {
             format!("{} machines, revision {:?}", list.machines.len(), shown_cursor(&list.revision))
         });
@@ -268,7 +286,7 @@ impl Wire {
         let service = "bigfleet.v1alpha1.CapacityProvider".to_owned();
         let channel = self.channel("").map_err(|error| Status::unavailable(error.to_string()))?;
         let mut client = HealthClient::new(channel);
-        let request = Request::new(HealthCheckRequest { service });
+        let request = self.request(HealthCheckRequest { service }, CALL_DEADLINE);
         let answer = self.within(CALL_DEADLINE, client.check(request)).await;
         self.record("Health.Check".to_owned(), &answer, |health| {
             format!("status {}", health.status)
