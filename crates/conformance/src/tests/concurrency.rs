@@ -84,23 +84,31 @@ async fn co_03(t: Case) -> Outcome {
     listed_once(&t, &m).await
 }
 
+/// The distinct ids of what was accepted.
+fn ids(answers: Vec<Answer>) -> Outcome<BTreeSet<String>> {
+    let accepted = answers.into_iter().filter(|answer| answer.code() == Code::Ok);
+    accepted.map(|answer| Ok(answer.accepted()?.id)).collect()
+}
+
 async fn co_04(t: Case) -> Outcome {
     let binding = Binding::to(t.cluster("a"));
-    let m = t.configured_to(binding.clone()).await?;
+    let m = t.idle().await?;
+    let first = t.configure_and_wait(&m, binding.clone()).await?.id;
     let drains = (0..PARALLEL / 2).map(|_| async { t.drain_as(&m, 0, &t.shard().next()).await });
     let (configured, drained) =
         tokio::join!(configures(&t, &m, &binding, PARALLEL / 2), join_all(drains));
     for answer in configured.iter().chain(&drained) {
         answer.passed_fence()?;
     }
-    // Whoever was accepted at all was accepted as one operation.
-    for answers in [configured, drained] {
-        let accepted: Vec<_> =
-            answers.into_iter().filter(|answer| answer.code() == Code::Ok).collect();
-        if !accepted.is_empty() {
-            one_id(accepted).await?;
-        }
-    }
+    // An instant provider may go round more than once, but drains and bindings
+    // take turns: two drains without a binding between them are a race.
+    let bindings = ids(configured)?.into_iter().filter(|id| *id != first).count();
+    let drained = ids(drained)?;
+    ensure!(
+        drained.len() == bindings || drained.len() == bindings + 1,
+        "{} drains ({drained:?}) and {bindings} new bindings of {m:?} cannot take turns",
+        drained.len()
+    );
     let resting = |seen: &crate::case::Machine| {
         matches!(seen.state(), State::Idle | State::Configured | State::Failed)
     };
