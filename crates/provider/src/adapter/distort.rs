@@ -7,7 +7,8 @@ use bigfleet_wire::v1alpha1 as wire;
 
 use crate::mutant::{Mutant, active};
 
-pub(super) fn distort(state: MachineState, shown: &mut wire::Machine) {
+/// What a broken provider shows instead of this.
+pub fn distort(state: MachineState, shown: &mut wire::Machine) {
     static READS: AtomicU64 = AtomicU64::new(0);
     let reads = READS.fetch_add(1, Ordering::Relaxed);
     for mutant in Mutant::ALL.iter().copied().filter(|mutant| active(*mutant)) {
