@@ -57,7 +57,7 @@ pub struct RunFlags {
     pub target: Option<String>,
 
     /// Command that serves a provider; the suite boots, kills and reboots it.
-    /// Places: {addr}, {state}, {seed}
+    /// Places: {addr}, {state}, {seed}, {metrics}
     #[arg(long, value_name = "COMMAND", conflicts_with = "target")]
     pub target_cmd: Option<String>,
 

@@ -49,6 +49,10 @@ impl Progress {
 
     /// This ended.
     pub fn ended(&self, what: &str, status: &Status, took: Duration) {
+        // What was left out on purpose is no news in a log.
+        if self.lines && *status == Status::Filtered {
+            return;
+        }
         let line = format!("{what} {} {took:.1?} {}", status.word(), status.reason());
         self.line(line.trim_end());
     }

@@ -87,8 +87,8 @@ impl Env {
 /// A target with the roads to it.
 struct Roads {
     main: Wire,
-    /// Kept alive; killed when the run is over.
-    _main: Option<Instance>,
+    /// Killed when the run is over.
+    instance: Option<Instance>,
     scale: OnceCell<Option<Instance>>,
 }
 
@@ -125,7 +125,8 @@ pub async fn run(
         progress.ended(test.id, &tested.status, tested.took);
         tests.push(tested);
     }
-    let readiness = readiness::mode(env.options.metrics.as_deref()).await;
+    let told = roads.instance.as_ref().and_then(Instance::metrics);
+    let readiness = readiness::mode(env.options.metrics.as_deref().or(told)).await;
     Ok(Report::new(&env.options, &env.target, gates, started, readiness, tests))
 }
 
@@ -150,7 +151,7 @@ async fn roads(env: &Env) -> Result<Roads, Error> {
             speaks: env.credentials.speaks(),
         });
     }
-    Ok(Roads { main, _main: instance, scale: OnceCell::new() })
+    Ok(Roads { main, instance, scale: OnceCell::new() })
 }
 
 impl Roads {

@@ -11,7 +11,7 @@ const SUITE: &str = env!("CARGO_BIN_EXE_bigfleet-conformance");
 fn run(mutant: &str, arguments: &[&str]) -> Output {
     let target = format!(
         "'{SUITE}' serve fault --addr={{addr}} --state={{state}} --seed-count={{seed}} \
-         --log-level=warn --mutant={mutant}"
+         --metrics-addr={{metrics}} --log-level=warn --mutant={mutant}"
     );
     Command::new(SUITE)
         .env_remove("BIGFLEET_PROVIDER_TARGET")
@@ -39,6 +39,7 @@ fn a_profile_without_gaps_is_certified() {
     let output = run("", &["--profile", "spot"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
     assert!(text(&output.stdout).ends_with("CERTIFIED spot\n"));
+    assert!(text(&output.stdout).contains("readiness  observed\n"), "{}", text(&output.stdout));
 }
 
 #[test]

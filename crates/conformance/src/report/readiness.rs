@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What the metrics at this address say.
 pub(crate) async fn mode(addr: Option<&str>) -> String {
     let Some(addr) = addr else {
-        return "not told (give --target-metrics)".to_owned();
+        return "not told (give --target-metrics, or {metrics} in --target-cmd)".to_owned();
     };
     match timeout(PATIENCE, metrics(addr)).await {
         Ok(Ok(text)) => {

@@ -62,14 +62,21 @@ impl TargetCommand {
         self.words.iter().any(|word| word.contains("{seed}"))
     }
 
+    /// Whether it can be told where to serve its metrics.
+    #[must_use]
+    pub fn tells_metrics(&self) -> bool {
+        self.words.iter().any(|word| word.contains("{metrics}"))
+    }
+
     /// The words with their places filled in.
     #[must_use]
-    pub fn fill(&self, addr: &str, state: &Path, seed: u64) -> Vec<String> {
+    pub fn fill(&self, addr: &str, metrics: &str, state: &Path, seed: u64) -> Vec<String> {
         let state = state.display().to_string();
         self.words
             .iter()
             .map(|word| {
                 word.replace("{addr}", addr)
+                    .replace("{metrics}", metrics)
                     .replace("{state}", &state)
                     .replace("{seed}", &seed.to_string())
             })
@@ -130,15 +137,19 @@ mod tests {
     #[test]
     fn fills_every_place() {
         let command = TargetCommand::parse("bin --addr={addr} --state={state} -n {seed}").unwrap();
-        assert!(command.keeps_state() && command.takes_seed());
+        assert!(command.keeps_state() && command.takes_seed() && !command.tells_metrics());
         assert_eq!(command.program(), "bin");
         assert_eq!(
-            command.fill("127.0.0.1:9", Path::new("/s"), 512),
+            command.fill("127.0.0.1:9", "", Path::new("/s"), 512),
             ["bin", "--addr=127.0.0.1:9", "--state=/s", "-n", "512"]
         );
         let other = command.and(&["--addr=[::1]:{seed}", "-v"]);
-        let words = other.fill("a", Path::new("b"), 1);
+        let words = other.fill("a", "", Path::new("b"), 1);
         assert_eq!(words, ["bin", "--state=b", "-n", "1", "--addr=[::1]:1", "-v"]);
+        let command = TargetCommand::parse("bin {addr} --metrics-addr={metrics}").unwrap();
+        assert!(command.tells_metrics());
+        let words = command.fill("a", "m:1", Path::new("b"), 1);
+        assert_eq!(words, ["bin", "a", "--metrics-addr=m:1"]);
     }
 
     #[test]

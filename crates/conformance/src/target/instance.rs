@@ -33,8 +33,15 @@ pub struct Instance {
     scale: f64,
     seed: u64,
     dir: TempDir,
+    running: Running,
+}
+
+/// A process and how to reach it.
+#[derive(Debug)]
+struct Running {
     child: Child,
     wire: Wire,
+    metrics: String,
 }
 
 impl Instance {
@@ -46,27 +53,33 @@ impl Instance {
         scale: f64,
     ) -> Result<Self, Error> {
         let dir = TempDir::new().map_err(Error::Temporary)?;
-        let (child, wire) = start(command, &credentials, dir.path(), seed, scale).await?;
-        Ok(Self { command: command.clone(), credentials, scale, seed, dir, child, wire })
+        let running = start(command, &credentials, dir.path(), seed, scale).await?;
+        Ok(Self { command: command.clone(), credentials, scale, seed, dir, running })
     }
 
     /// The road to it.
     #[must_use]
     pub fn wire(&self) -> &Wire {
-        &self.wire
+        &self.running.wire
+    }
+
+    /// Where it serves metrics, if its command has a place for that.
+    #[must_use]
+    pub fn metrics(&self) -> Option<&str> {
+        self.command.tells_metrics().then_some(&*self.running.metrics)
     }
 
     /// Kills it as `kill -9` does and waits until it is gone.
     pub async fn kill(&mut self) {
         // It can only fail when the process has gone by itself.
-        let _ = self.child.kill().await;
+        let _ = self.running.child.kill().await;
     }
 
     /// Kills it, and boots it again on the same state and another port.
     pub async fn reboot(&mut self) -> Result<(), Error> {
         self.kill().await;
         let state = self.dir.path();
-        (self.child, self.wire) =
+        self.running =
             start(&self.command, &self.credentials, state, self.seed, self.scale).await?;
         Ok(())
     }
@@ -81,7 +94,8 @@ impl Instance {
     /// Memory in use, where the system tells it.
     #[must_use]
     pub fn resident_bytes(&self) -> Option<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()?)).ok()?;
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", self.running.child.id()?)).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
         line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
     }
@@ -99,7 +113,7 @@ async fn start(
     dir: &Path,
     seed: u64,
     scale: f64,
-) -> Result<(Child, Wire), Error> {
+) -> Result<Running, Error> {
     let mut failure = None;
     for _ in 0..ATTEMPTS {
         match attempt(command, credentials, dir, seed, scale).await {
@@ -116,10 +130,11 @@ async fn attempt(
     dir: &Path,
     seed: u64,
     scale: f64,
-) -> Result<(Child, Wire), Error> {
+) -> Result<Running, Error> {
     let failed = |problem: String| Error::Boot { program: command.program().to_owned(), problem };
     let addr = free_address().map_err(|error| failed(error.to_string()))?;
-    let words = command.fill(&addr, &dir.join("state"), seed);
+    let metrics = free_address().map_err(|error| failed(error.to_string()))?;
+    let words = command.fill(&addr, &metrics, &dir.join("state"), seed);
     let log_path = dir.join("log");
     let log = fs::File::create(&log_path).map_err(|error| failed(error.to_string()))?;
     let to_log = || log.try_clone().map_or_else(|_| Stdio::null(), Stdio::from);
@@ -137,7 +152,7 @@ async fn attempt(
         // Each look dials afresh: a road that failed waits longer and longer.
         let first = ListFilter { max_results: 1, ..Default::default() };
         let problem = match wire.afresh().list(first).await {
-            Ok(_) => return Ok((child, wire)),
+            Ok(_) => return Ok(Running { child, wire, metrics }),
             Err(status) => status.message().to_owned(),
         };
         if let Ok(Some(status)) = child.try_wait() {
