@@ -80,10 +80,9 @@ pub fn main(flags: &FaultFlags) -> ExitCode {
         eprintln!("bigfleet-provider-fault: {error}");
         return ExitCode::from(2);
     }
-    let provider = flags.provider.clone();
-    let (seed, state) = (provider.seed_count, provider.state.clone());
+    let provider = &flags.provider;
     let timeout = provider.timeouts.timeouts().create;
-    let make = async move || FaultCloud::open(seed, timeout, &state);
+    let make = async || FaultCloud::open(provider.seed_count, timeout, &provider.state);
     serve::main_on("bigfleet-provider-fault", provider, store, make)
 }
 

@@ -123,7 +123,8 @@ impl View {
                 self.since.remove(&machine.id);
                 continue;
             }
-            let entry = self.since.entry(machine.id.clone()).or_insert((state, Instant::now()));
+            let entry =
+                self.since.entry(machine.id.clone()).or_insert_with(|| (state, Instant::now()));
             if entry.0 != state {
                 *entry = (state, Instant::now());
             }
