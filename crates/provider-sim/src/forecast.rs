@@ -38,6 +38,8 @@ pub(crate) struct Forecast {
 
 /// Nothing is forecast past this.
 const HORIZON: f64 = 365.0 * 24.0;
+/// Nothing happens before this: a notice about a host that nobody knows yet is lost.
+const EARLIEST: Duration = Duration::from_secs(1);
 
 impl Forecast {
     pub(crate) fn add(&mut self, due: Due) {
@@ -54,7 +56,7 @@ impl Forecast {
         now: Instant,
     ) {
         let mut add = |wait: Duration, event| {
-            self.add(Due { at: now + wait, slot, generation, event });
+            self.add(Due { at: now + wait.max(EARLIEST), slot, generation, event });
         };
         if let Some(wait) = wait(mishaps.host_death_rate, 1.0, dice.named("death")) {
             add(wait, Event::Die);

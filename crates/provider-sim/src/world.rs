@@ -17,7 +17,7 @@ use crate::{
     Error,
     config::CloudConfig,
     dice::Dice,
-    forecast::{Event, Forecast},
+    forecast::{Due, Event, Forecast},
     freeze::{Answer, Frozen},
     hosts::Hosts,
     price_walk::Prices,
@@ -135,10 +135,7 @@ impl World {
     pub(crate) async fn weather(self: Arc<Self>) {
         let mut changed = self.changed.subscribe();
         loop {
-            while let Some(due) = {
-                let next = self.state().forecast.next(Instant::now());
-                next
-            } {
+            while let Some(due) = self.due() {
                 self.happens(due.slot, due.generation, due.event);
             }
             let wakes = self.state().forecast.wakes();
@@ -148,6 +145,10 @@ impl World {
                     if wakes.is_some() => {}
             }
         }
+    }
+
+    fn due(&self) -> Option<Due> {
+        self.state().forecast.next(Instant::now())
     }
 
     fn happens(&self, slot: usize, generation: u64, event: Event) {
