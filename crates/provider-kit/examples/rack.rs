@@ -5,7 +5,9 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
@@ -94,7 +96,10 @@ impl Cloud for Rack {
         cluster: &str,
         blob: &[u8],
     ) -> Result<(), CloudError> {
-        fs::write(self.host(machine).join("join"), blob).map_err(gone_or_retry)?;
+        let mut only_ours = OpenOptions::new();
+        only_ours.write(true).create(true).truncate(true).mode(0o600);
+        let opened = only_ours.open(self.host(machine).join("join"));
+        opened.and_then(|mut file| file.write_all(blob)).map_err(gone_or_retry)?;
         // A real machine runs the blob and joins; this one says at once that it has.
         fs::write(self.host(machine).join("node"), cluster).map_err(gone_or_retry)
     }
