@@ -77,6 +77,24 @@ const FORBIDDEN: &[Forbidden] = &[
         why: "both ends of the protocol know machines, not who decides about them",
     },
     Forbidden {
+        from: "bigfleet-shard",
+        edges: Edges::Linked,
+        to: &["bigfleet-provider-kit", "bigfleet-provider-sim"],
+        why: "providers are processes of their own; simulated ones are a fixture",
+    },
+    Forbidden {
+        from: "bigfleet-coordinator",
+        edges: Edges::Linked,
+        to: &["bigfleet-provider-kit", "bigfleet-provider-sim"],
+        why: "the coordinator knows no provider",
+    },
+    Forbidden {
+        from: "bigfleet-provider-sim",
+        edges: Edges::Linked,
+        to: &["bigfleet-engine", "bigfleet-shard", "bigfleet-coordinator", "kube"],
+        why: "a provider sees the contract, not who calls it",
+    },
+    Forbidden {
         from: "bigfleet-provider-kit",
         edges: Edges::Linked,
         to: &["bigfleet-engine", "bigfleet-shard", "bigfleet-coordinator", "kube"],

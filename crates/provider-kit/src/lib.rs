@@ -1,23 +1,8 @@
 //! What a provider author uses: write [`Cloud`], and the protocol (provider chapter
 //! §§1–7) is the kit's.
 //!
-//! A provider binary is a [`Cloud`] and a `main`:
-//!
-//! ```no_run
-//! use bigfleet_provider_kit::{Cloud, flags::ProviderFlags, serve};
-//!
-//! #[derive(clap::Parser)]
-//! struct Flags {
-//!     #[command(flatten)]
-//!     provider: ProviderFlags,
-//! }
-//!
-//! # fn cloud(_: &Flags) -> Result<bigfleet_provider_kit::example::OneRack, String> { unimplemented!() }
-//! fn main() -> std::process::ExitCode {
-//!     let flags: Flags = bigfleet_net::flags::parse();
-//!     serve::main("bigfleet-provider-example", &flags.provider, async || cloud(&flags))
-//! }
-//! ```
+//! A provider binary is a [`Cloud`] and a `main` that calls [`serve::main`].
+//! `examples/rack.rs` is one, whole; `docs/provider-author-guide.md` explains it.
 //!
 //! A process that has a network already takes [`Kit`] alone: [`Kit::start`], then
 //! [`Kit::service`].
@@ -29,7 +14,6 @@ pub mod cloud;
 pub mod config;
 mod defects;
 mod error;
-pub mod example;
 #[cfg(feature = "fault")]
 pub mod fault;
 pub mod flags;

@@ -86,8 +86,9 @@ pub fn main_on<C: Cloud, E: Display>(
         let telemetry = Telemetry::init(name, &flags.log, &flags.diagnostics)
             .map_err(|error| error.to_string())?;
         let shutdown = Shutdown::on_signal().map_err(|error| error.to_string())?;
-        let cloud = make().await.map_err(|error| error.to_string())?;
+        // First the store: its lock also guards what a cloud keeps in the directory.
         let store = store(flags).map_err(|error| error.to_string())?;
+        let cloud = make().await.map_err(|error| error.to_string())?;
         let served = serve(cloud, store, flags, shutdown).await;
         telemetry.flush().await;
         served.map_err(|error| error.to_string())

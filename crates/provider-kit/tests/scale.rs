@@ -8,12 +8,19 @@
 #[allow(dead_code, reason = "shared with the other tests")]
 mod rig;
 
+#[path = "../examples/rack.rs"]
+#[allow(dead_code, unreachable_pub, reason = "a whole program by itself")]
+mod rack;
+
 use std::time::{Duration, Instant};
 
-use bigfleet_provider_kit::{Config, FileStore, example::OneRack};
+use bigfleet_provider_kit::{Config, FileStore};
 use bigfleet_wire::v1alpha1::{CreateRequest, ListFilter};
 
-use crate::rig::{Rig, config};
+use crate::{
+    rack::Rack,
+    rig::{Rig, config},
+};
 
 const MACHINES: usize = 100_000;
 const CALLERS: usize = 64;
@@ -34,7 +41,8 @@ async fn figures_at_a_hundred_thousand_machines() {
     let store = FileStore::open(directory.path()).unwrap();
     // No sweep in between.
     let quiet = Config { sweep_interval: Duration::from_secs(3600), ..config() };
-    let mut rig = Rig::start(OneRack::new(MACHINES), store, quiet.clone()).await;
+    let rack = || Rack::open(MACHINES, &directory.path().join("rack")).unwrap();
+    let mut rig = Rig::start(rack(), store, quiet.clone()).await;
     println!("seeded in {:?}", begun.elapsed());
     println!("seeding left {} KiB resident", resident_kib() - before);
 
@@ -95,7 +103,7 @@ async fn figures_at_a_hundred_thousand_machines() {
     let (before, begun) = (resident_kib(), Instant::now());
     let store = FileStore::open(directory.path()).unwrap();
     println!("opened and verified in {:?}", begun.elapsed());
-    let rig = Rig::start(OneRack::new(MACHINES), store, quiet).await;
+    let rig = Rig::start(rack(), store, quiet).await;
     println!("restarted in {:?}, resident {before} -> {} KiB", begun.elapsed(), resident_kib());
     rig.stop().await;
 }

@@ -11,14 +11,16 @@ use std::{
 use bigfleet_net::{flags::TlsFlags, tls::Security};
 use bigfleet_provider_kit::{
     MemStore, Store,
-    example::OneRack,
     store::{Batch, State, StoreError},
 };
 use bigfleet_testkit::pki::{Material, Pki};
 use bigfleet_wire::v1alpha1::{CreateRequest, ListFilter, MachineState};
 use tonic::{Code, Request};
 
-use crate::rig::{Rig, config};
+use crate::{
+    rack::Rack,
+    rig::{Rig, config},
+};
 
 fn security(material: &Material) -> Security {
     let flags = TlsFlags {
@@ -42,8 +44,9 @@ async fn a_certificate_speaks_for_its_own_shard_only() {
     ] {
         let client = pki.material(&[identity]).unwrap();
         let (server, client) = (security(&server), security(&client));
-        let mut rig =
-            Rig::secure(OneRack::new(1), MemStore::new(), config(), &server, &client).await;
+        let directory = tempfile::tempdir().unwrap();
+        let rack = Rack::open(1, directory.path()).unwrap();
+        let mut rig = Rig::secure(rack, MemStore::new(), config(), &server, &client).await;
         let answer = rig.create("slot-000000").await;
         let code = answer.map_or_else(|status| status.code(), |_| Code::Ok);
         assert_eq!(code, if allowed { Code::Ok } else { Code::PermissionDenied }, "{identity}");
@@ -97,7 +100,9 @@ fn create(id: &str) -> CreateRequest {
 #[tokio::test]
 async fn a_call_that_nobody_awaits_is_not_accepted() {
     let store = Held::default();
-    let mut rig = Rig::local(OneRack::new(3), store.clone(), config()).await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let rack = Rack::open(3, directory.path()).unwrap();
+    let mut rig = Rig::local(rack, store.clone(), config()).await.unwrap();
     store.held.store(true, Ordering::SeqCst);
     let mut client = rig.client.clone();
     let first = tokio::spawn(async move { client.create(create("slot-000000")).await });
@@ -117,7 +122,9 @@ async fn a_call_that_nobody_awaits_is_not_accepted() {
 #[tokio::test]
 async fn a_call_past_its_deadline_is_not_accepted() {
     let store = Held::default();
-    let mut rig = Rig::start(OneRack::new(2), store.clone(), config()).await;
+    let directory = tempfile::tempdir().unwrap();
+    let rack = Rack::open(2, directory.path()).unwrap();
+    let mut rig = Rig::start(rack, store.clone(), config()).await;
     store.held.store(true, Ordering::SeqCst);
     let mut client = rig.client.clone();
     let first = tokio::spawn(async move { client.create(create("slot-000000")).await });

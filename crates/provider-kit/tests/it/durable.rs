@@ -4,7 +4,6 @@ use std::{fs, path::Path, sync::Arc};
 
 use bigfleet_provider_kit::{
     FileStore, Kind, MachineState as Model, Record, Store,
-    example::OneRack,
     protocol::{Mark, Operation, OperationId},
     store::{Batch, MarkRow, OperationRow, State, StoreError},
 };
@@ -12,6 +11,7 @@ use bigfleet_wire::v1alpha1::MachineState;
 
 use crate::{
     chaos::{Random, seeds},
+    rack::Rack,
     rig::{Rig, config},
 };
 
@@ -19,7 +19,8 @@ use crate::{
 async fn everything_is_found_again() {
     let directory = tempfile::tempdir().unwrap();
     let open = || FileStore::open(directory.path()).unwrap();
-    let mut rig = Rig::local(OneRack::new(4), open(), config()).await.unwrap();
+    let rack = || Rack::open(4, &directory.path().join("rack")).unwrap();
+    let mut rig = Rig::local(rack(), open(), config()).await.unwrap();
     rig.create("slot-000000").await.unwrap();
     rig.reaches("slot-000000", MachineState::Idle).await;
     let ack = rig.configure("slot-000000", "c-1").await.unwrap();
@@ -32,8 +33,7 @@ async fn everything_is_found_again() {
     assert_eq!(state.records.len(), 4);
     assert_eq!(state.marks.len(), 1);
     assert_eq!(state.operations.len(), 2);
-    // The rack has forgotten its host; two sweeps would be needed to believe it.
-    let mut rig = Rig::local(OneRack::new(4), store, config()).await.unwrap();
+    let mut rig = Rig::local(rack(), store, config()).await.unwrap();
     assert_eq!(rig.get("slot-000000").await, before);
     let delta =
         bigfleet_wire::v1alpha1::ListFilter { since_revision: revision, ..Default::default() };

@@ -1,14 +1,19 @@
 //! A machine's whole life, and the codes of refused calls.
 
-use bigfleet_provider_kit::{MemStore, example::OneRack};
+use bigfleet_provider_kit::MemStore;
 use bigfleet_wire::v1alpha1::{ListFilter, MachineState};
 use tonic::Code;
 
-use crate::rig::{Rig, config};
+use crate::{
+    rack::Rack,
+    rig::{Rig, config},
+};
 
 #[tokio::test]
 async fn create_configure_drain_delete() {
-    let mut rig = Rig::start(OneRack::new(3), MemStore::new(), config()).await;
+    let directory = tempfile::tempdir().unwrap();
+    let rack = Rack::open(3, directory.path()).unwrap();
+    let mut rig = Rig::start(rack, MemStore::new(), config()).await;
     let id = "slot-000001";
     let ack = rig.create(id).await.unwrap();
     let shown = ack.machine.unwrap();
@@ -42,7 +47,9 @@ async fn create_configure_drain_delete() {
 
 #[tokio::test]
 async fn refusals_have_their_codes() {
-    let mut rig = Rig::start(OneRack::new(1), MemStore::new(), config()).await;
+    let directory = tempfile::tempdir().unwrap();
+    let rack = Rack::open(1, directory.path()).unwrap();
+    let mut rig = Rig::start(rack, MemStore::new(), config()).await;
     assert_eq!(rig.create("").await.unwrap_err().code(), Code::InvalidArgument);
     assert_eq!(rig.create("nobody").await.unwrap_err().code(), Code::NotFound);
     assert_eq!(rig.drain("slot-000000", -1).await.unwrap_err().code(), Code::InvalidArgument);

@@ -8,7 +8,11 @@ mod callers;
 mod chaos;
 mod durable;
 mod failure;
+mod guide;
 mod lifecycle;
+#[path = "../../examples/rack.rs"]
+#[allow(dead_code, unreachable_pub, reason = "a whole program by itself")]
+mod rack;
 mod rig;
 mod secrets;
 mod start;

@@ -1,0 +1,1 @@
+//! Machines of an EC2-like query API.

@@ -1,0 +1,1 @@
+//! Nodes of clusters on this machine.
