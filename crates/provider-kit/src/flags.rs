@@ -28,7 +28,7 @@ pub struct ProviderFlags {
     pub addr: ListenAddr,
 
     /// Name of this provider, in every host reference and, over mTLS, in its certificate
-    /// as bigfleet://provider/<NAME>
+    /// as bigfleet://provider/NAME
     #[arg(long, value_name = "NAME", default_value = "provider")]
     pub provider: String,
 

@@ -4,7 +4,7 @@
 //!
 //! # Flags
 //!
-//! All of every provider binary ([`ProviderFlags`](crate::flags::ProviderFlags)), with
+//! All of every provider binary ([`ProviderFlags`]), with
 //! other defaults where a test must not wait: `--seed-count` 64, `--transition-timeout`
 //! 2s, `--sweep-interval` 500ms, `--failed-hold` 8s, `--provider` `fault`,
 //! `--metrics-addr` 0, `--max-metadata-keys` 1024 and `--max-metadata-bytes` 4 MiB, so
