@@ -84,7 +84,7 @@ impl Cloud for Rack {
     /// Switching on what is on already changes nothing, so a repeated call is harmless.
     /// Where your cloud would launch a second host, give it `op.id` as client token.
     async fn create(&self, _: &Op, machine: &Machine) -> Result<Host, CloudError> {
-        fs::create_dir_all(self.host(machine)).map_err(|error| retry(&error))?;
+        fs::create_dir_all(self.host(machine)).map_err(|error| failed(&error))?;
         Ok(Host::new(reference(&machine.id)))
     }
 
@@ -99,9 +99,9 @@ impl Cloud for Rack {
         let mut only_ours = OpenOptions::new();
         only_ours.write(true).create(true).truncate(true).mode(0o600);
         let opened = only_ours.open(self.host(machine).join("join"));
-        opened.and_then(|mut file| file.write_all(blob)).map_err(gone_or_retry)?;
+        opened.and_then(|mut file| file.write_all(blob)).map_err(|error| failed(&error))?;
         // A real machine runs the blob and joins; this one says at once that it has.
-        fs::write(self.host(machine).join("node"), cluster).map_err(gone_or_retry)
+        fs::write(self.host(machine).join("node"), cluster).map_err(|error| failed(&error))
     }
 
     /// What the cluster says, not what we hope for.
@@ -114,7 +114,9 @@ impl Cloud for Rack {
     async fn drain(&self, _: &Op, machine: &Machine, _: Duration) -> Result<(), CloudError> {
         for file in ["node", "join"] {
             match fs::remove_file(self.host(machine).join(file)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(retry(&error)),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(failed(&error));
+                }
                 _ => {}
             }
         }
@@ -122,7 +124,7 @@ impl Cloud for Rack {
     }
 
     async fn destroy(&self, _: &Op, machine: &Machine) -> Result<(), CloudError> {
-        fs::remove_dir_all(self.host(machine)).map_err(gone_or_retry)
+        fs::remove_dir_all(self.host(machine)).map_err(|error| failed(&error))
     }
 }
 
@@ -130,14 +132,10 @@ fn reference(slot: &str) -> String {
     format!("rack://{slot}")
 }
 
-fn retry(error: &io::Error) -> CloudError {
-    CloudError::Retry(error.to_string())
-}
-
 /// The kit takes `Gone` from a drain or a destroy as done, elsewhere as a failure.
-fn gone_or_retry(error: io::Error) -> CloudError {
+fn failed(error: &io::Error) -> CloudError {
     match error.kind() {
         io::ErrorKind::NotFound => CloudError::Gone("it is switched off".into()),
-        _ => retry(&error),
+        _ => CloudError::Retry(error.to_string()),
     }
 }

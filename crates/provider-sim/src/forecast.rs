@@ -111,4 +111,17 @@ mod tests {
         assert!((struck(0.3, 2.0) - 0.51).abs() < 0.01);
         assert!(struck(0.3, 0.0) == 0.0 && struck(0.0, 1.0) == 0.0 && struck(1.0, 1.0) == 1.0);
     }
+
+    #[test]
+    fn a_host_is_known_before_anything_happens_to_it() {
+        let tier = &crate::Config::default_fleet().clouds[2].tiers[1];
+        let mut mishaps = Mishaps::default();
+        mishaps.interruptions.rebalance = Duration::from_secs(365 * 24 * 3600);
+        let (mut forecast, now) = (Forecast::default(), Instant::now());
+        forecast.host((0, 1), tier, &mishaps, Dice::new(1), now);
+        assert_eq!(forecast.wakes(), Some(now + EARLIEST));
+        let mut due = || forecast.next(now + Duration::from_secs(1 << 30)).map(|due| due.event);
+        let events = [due(), due(), due(), due()];
+        assert_eq!(events, [Some(Event::Rebalance), Some(Event::Notice), Some(Event::Take), None]);
+    }
 }

@@ -1,7 +1,7 @@
 //! One cloud, call by call.
 
 use bigfleet_provider_kit::{Cloud, CloudError, Ready};
-use bigfleet_provider_sim::{Freeze, Kill, Selector, SetStock};
+use bigfleet_provider_sim::{Freeze, Kill, Multiplex, Selector, SetStock};
 use tokio::time::{Duration, Instant};
 
 use crate::fleets::{failed, machine, op, sim};
@@ -170,4 +170,21 @@ async fn repair_brings_metal_back_and_destroys_what_is_rented() {
     sim.create(&op("op-3"), &machine(&sim, "a-od-000").await).await.unwrap();
     sim.destroy(&op("op-4"), &failed(&sim, "a-od-000").await).await.unwrap();
     assert_eq!(machine(&sim, "a-od-000").await.host, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn clouds_are_found_by_the_prefix_of_an_id() {
+    let machine = machine(&sim(""), "a-od-000").await;
+    let clouds = Multiplex::new([("a".to_owned(), sim(""))]);
+    assert_eq!(clouds.describe().await.unwrap().len(), 10);
+    clouds.create(&op("op-1"), &machine).await.unwrap();
+    let strange = Multiplex::new([("b".to_owned(), sim(""))]);
+    let error = strange.create(&op("op-1"), &machine).await.unwrap_err();
+    assert_eq!(error, CloudError::Fatal("no cloud is named \"a\"".into()));
+    assert!(matches!(strange.describe().await, Err(CloudError::Fatal(_))), "not its own ids");
+    // One that does not answer is not one without hosts.
+    let silent = sim("    mishaps: {api_rate: {per_second: 0, burst: 1}}\n");
+    silent.describe().await.unwrap();
+    let clouds = Multiplex::new([("a".to_owned(), silent)]);
+    assert!(matches!(clouds.describe().await, Err(CloudError::Retry(_))));
 }

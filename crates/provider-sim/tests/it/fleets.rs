@@ -17,7 +17,7 @@ clouds:
     tiers:
       - {{name: spot, type: m8, capacity: SPOT, price: 0.12, probability: 0.3, count: 4,
          resources: {{cpu: 8, memory: 32Gi}}}}
-      - {{name: od, type: m8, capacity: ON_DEMAND, price: 0.38, count: 4,
+      - {{name: od, type: m8, capacity: ON_DEMAND, price: 0.38, probability: 0.3, count: 4,
          resources: {{cpu: 8, memory: 32Gi}}}}
       - {{name: metal, type: x8, capacity: BARE_METAL, count: 2, state: IDLE,
          resources: {{cpu: 8, memory: 32Gi}}}}

@@ -47,9 +47,9 @@ async fn spot_is_taken_two_minutes_after_its_notice() {
     assert!(noticed.host.is_some());
     let begun = Instant::now();
     rig.reaches("a-spot-000", MachineState::Speculative).await;
-    // Two minutes, then two sweeps a minute apart at least.
+    // Two minutes; then a sweep at once, because the cloud says so, and one at its turn.
     let took = begun.elapsed();
-    assert!(took >= Duration::from_secs(175) && took < Duration::from_secs(600), "{took:?}");
+    assert!(took >= Duration::from_secs(239) && took < Duration::from_secs(245), "{took:?}");
     assert_eq!(rig.get("a-spot-000").await.interruption_probability, 0.3, "the notice is over");
     assert_eq!(rig.get("a-od-000").await.state(), MachineState::Idle, "only spot is taken");
     rig.stop().await;
@@ -79,16 +79,18 @@ async fn the_experimenter_interrupts_a_share() {
     let advice = Interrupt { notice: Warning::Rebalance, after: None };
     assert_eq!(controls.interrupt(&half, advice).unwrap(), 2);
     assert_eq!(controls.interrupt(&half, Interrupt::default()).unwrap(), 2);
-    let told = async |rig: &mut Rig| {
-        let machines = rig.list(ListFilter::default()).await.machines;
-        machines
-            .into_iter()
-            .filter(|m| m.interruption_probability == 0.99)
-            .map(|m| m.id)
-            .collect::<Vec<_>>()
+    let told = async {
+        loop {
+            let machines = rig.list(ListFilter::default()).await.machines.into_iter();
+            let told = machines.filter(|machine| machine.interruption_probability == 0.99);
+            let told: Vec<_> = told.map(|machine| machine.id).collect();
+            if told.len() >= 2 {
+                return told;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     };
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    let ids = told(&mut rig).await;
+    let ids = tokio::time::timeout(Duration::from_secs(60), told).await.unwrap();
     assert_eq!(ids.len(), 2);
     for id in &ids {
         rig.reaches(id, MachineState::Speculative).await;

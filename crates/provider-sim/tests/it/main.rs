@@ -5,6 +5,7 @@
 mod admin;
 mod cloud;
 mod fleets;
+mod guide;
 mod kit;
 mod process;
 mod replay;
