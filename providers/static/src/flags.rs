@@ -115,10 +115,10 @@ fn leave_time(flags: &mut ProviderFlags, hook: Duration) {
         return;
     }
     let default = Timeouts::default();
-    timeouts.create_timeout.get_or_insert(default.create.max(hook));
-    timeouts.configure_timeout.get_or_insert(default.configure.max(hook + READINESS));
-    timeouts.drain_timeout.get_or_insert(default.drain.max(hook + READINESS));
-    timeouts.delete_timeout.get_or_insert(default.delete.max(hook + READINESS));
+    timeouts.create_timeout.get_or_insert_with(|| default.create.max(hook));
+    timeouts.configure_timeout.get_or_insert_with(|| default.configure.max(hook + READINESS));
+    timeouts.drain_timeout.get_or_insert_with(|| default.drain.max(hook + READINESS));
+    timeouts.delete_timeout.get_or_insert_with(|| default.delete.max(hook + READINESS));
 }
 
 #[cfg(test)]

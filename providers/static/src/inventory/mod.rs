@@ -65,7 +65,7 @@ impl Inventory {
             refuse(("file".into(), format!("{error}; see that it exists and may be read")))
         })?;
         // Hooks may be told relative to the file that names them.
-        let beside = file.parent().unwrap_or(Path::new(""));
+        let beside = file.parent().unwrap_or_else(|| Path::new(""));
         let inventory = Self::parse(&text, beside).map_err(refuse)?;
         Hook::check_all(&inventory.hooks_dir)
             .map_err(|problem| refuse(("hooks.dir".into(), problem)))?;

@@ -118,6 +118,6 @@ fn what_never_changes_is_refused_and_what_left_is_remembered() {
     let without = without.succeed(&old).unwrap();
     assert!(!without.machines.contains_key("r1-07"));
     assert_eq!(without.entry("r1-07"), old.entry("r1-07"));
-    let again = old.clone().succeed(&without).unwrap();
+    let again = old.succeed(&without).unwrap();
     assert!(again.departed.contains_key("r1-08") && !again.departed.contains_key("r1-07"));
 }
