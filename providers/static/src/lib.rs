@@ -27,7 +27,7 @@ const NAME: &str = "bigfleet-provider-static";
 #[must_use]
 pub fn main(flags: &StaticFlags) -> ExitCode {
     match flags.prepare() {
-        Ok((provider, cloud)) => serve::main(NAME, provider, async move || cloud.open()),
+        Ok((provider, cloud)) => serve::main(NAME, &provider, async || cloud.open()),
         Err(error) => {
             eprintln!("{NAME}: {error}");
             ExitCode::from(2)
