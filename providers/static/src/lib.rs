@@ -19,6 +19,7 @@ use bigfleet_provider_kit::serve;
 pub use cloud::StaticCloud;
 pub use flags::StaticFlags;
 pub use inventory::{Inventory, InventoryError};
+use rustix::process::{Resource, getrlimit, setrlimit};
 pub use spool::{Spool, SpoolError};
 
 const NAME: &str = "bigfleet-provider-static";
@@ -26,6 +27,7 @@ const NAME: &str = "bigfleet-provider-static";
 /// Serves the machines that the flags name.
 #[must_use]
 pub fn main(flags: &StaticFlags) -> ExitCode {
+    room_for_hooks();
     match flags.prepare() {
         Ok((provider, cloud)) => serve::main(NAME, &provider, async || cloud.open()),
         Err(error) => {
@@ -33,4 +35,12 @@ pub fn main(flags: &StaticFlags) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Each running hook holds pipes: as many files as the system gives.
+fn room_for_hooks() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where it is refused, hooks that find no room are tried again.
+    let _ = setrlimit(Resource::Nofile, limit);
 }

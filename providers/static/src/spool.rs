@@ -13,6 +13,8 @@ use std::{
     },
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
+    thread::sleep,
+    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -20,8 +22,9 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 /// Every hook carries the spool's directory in it, and so do its children.
 pub(crate) const SPOOL_VARIABLE: &str = "BF_SPOOL";
 const PREFIX: &str = "blob-";
-/// Each round kills all that it finds; a process that forks faster than that is not ours.
-const ROUNDS: usize = 100;
+/// Two seconds are enough for what is about to happen anyway.
+const ROUNDS: usize = 200;
+const ROUND: Duration = Duration::from_millis(10);
 
 /// A private directory that one process holds.
 #[derive(Debug)]
@@ -65,10 +68,8 @@ impl Spool {
         let directory = directory.canonicalize().map_err(failed)?;
         let lock = private().create(true).truncate(false).open(directory.join("lock"));
         let lock = lock.map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(SpoolError::Locked(directory)),
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        if !take(&lock).map_err(failed)? {
+            return Err(SpoolError::Locked(directory));
         }
         end_leftovers(&directory);
         for entry in fs::read_dir(&directory).map_err(failed)? {
@@ -94,6 +95,20 @@ impl Spool {
         file.write_all(blob)?;
         Ok(written)
     }
+}
+
+/// A hook that was just forked when its provider was killed holds the lock until it is
+/// executed. To wait for that is needed for [`end_leftovers`], too: before it, the hook
+/// does not carry the mark.
+fn take(lock: &File) -> io::Result<bool> {
+    for _ in 0..ROUNDS {
+        match lock.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) => sleep(ROUND),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(false)
 }
 
 fn private() -> OpenOptions {
@@ -127,17 +142,27 @@ impl Drop for BlobFile {
 fn end_leftovers(directory: &Path) {
     let mut mark = format!("{SPOOL_VARIABLE}=").into_bytes();
     mark.extend_from_slice(directory.as_os_str().as_bytes());
+    let mut killed = Vec::new();
     for _ in 0..ROUNDS {
         let found = carriers(&mark);
-        if found.is_empty() {
+        for pid in &found {
+            tracing::warn!(pid = pid.as_raw_nonzero(), "a hook outlived its provider: killed");
+            let _ = kill_process(*pid, Signal::KILL);
+        }
+        killed.extend_from_slice(&found);
+        killed.retain(|pid| !has_ended(*pid));
+        if found.is_empty() && killed.is_empty() {
             return;
         }
-        for pid in found {
-            tracing::warn!(pid = pid.as_raw_nonzero(), "a hook outlived its provider: killed");
-            let _ = kill_process(pid, Signal::KILL);
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        sleep(ROUND);
     }
+}
+
+/// Who is about to end carries nothing any more, but still holds what it held.
+fn has_ended(pid: Pid) -> bool {
+    let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.rsplit_once(") ").is_none_or(|(_, state)| state.starts_with(['Z', 'X']))
 }
 
 fn carriers(mark: &[u8]) -> Vec<Pid> {

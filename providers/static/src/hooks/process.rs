@@ -3,7 +3,10 @@
 use std::{io, path::PathBuf, pin::pin, process::Stdio, time::Duration};
 
 use bigfleet_provider_kit::{Op, flags::duration};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, kill_process_group},
+};
 use tokio::{
     io::AsyncWriteExt as _,
     process::{Child, Command},
@@ -93,9 +96,11 @@ enum Ended {
 fn not_started(hook: Hook, error: &io::Error) -> Ran {
     use io::ErrorKind::{ExecutableFileBusy, OutOfMemory, ResourceBusy, WouldBlock};
     let problem = format!("{hook} hook cannot be run: {error}");
-    // Being replaced right now, or too many processes at once.
+    // Being replaced right now, or too many processes or files at once.
+    let full = matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE));
     match error.kind() {
         ExecutableFileBusy | ResourceBusy | OutOfMemory | WouldBlock => Ran::Again(problem),
+        _ if full => Ran::Again(problem),
         _ => Ran::Failed(problem),
     }
 }

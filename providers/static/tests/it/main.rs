@@ -4,6 +4,8 @@
 
 mod configuration;
 mod crash;
+mod kills;
 mod lifecycle;
+mod load;
 mod reload;
 mod rig;

@@ -12,8 +12,9 @@ use std::{
 
 use bigfleet_wire::v1alpha1::{
     ConfigureRequest, DeleteRequest, DrainRequest, ListFilter, Machine, MachineRef, MachineState,
-    TransitionAck, capacity_provider_client::CapacityProviderClient,
+    capacity_provider_client::CapacityProviderClient,
 };
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tonic::{
     Status,
@@ -38,6 +39,7 @@ pub(crate) struct Rig {
     pub(crate) root: TempDir,
     process: Option<Process>,
     flags: Vec<String>,
+    files: Option<u32>,
 }
 
 struct Process {
@@ -51,7 +53,7 @@ impl Rig {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("hooks")).unwrap();
-        let rig = Self { root, process: None, flags: Vec::new() };
+        let rig = Self { root, process: None, flags: Vec::new(), files: None };
         for (hook, body) in SOUND {
             rig.hook(hook, body);
         }
@@ -60,6 +62,12 @@ impl Rig {
 
     pub(crate) fn flag(mut self, flag: &str) -> Self {
         self.flags.push(flag.to_owned());
+        self
+    }
+
+    /// Starts with a soft limit of open files.
+    pub(crate) fn files(mut self, limit: u32) -> Self {
+        self.files = Some(limit);
         self
     }
 
@@ -100,7 +108,15 @@ impl Rig {
     }
 
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(BINARY);
+        let mut command = match self.files {
+            None => Command::new(BINARY),
+            Some(files) => {
+                let mut shell = Command::new("sh");
+                let script = format!("ulimit -Sn {files}; exec \"$0\" \"$@\"");
+                shell.args(["-c", &script, BINARY]);
+                shell
+            }
+        };
         command
             .arg(format!("--inventory={}", self.path("inventory.yaml").display()))
             .arg(format!("--state={}", self.path("state").display()))
@@ -148,6 +164,11 @@ impl Rig {
         &mut self.process.as_mut().unwrap().client
     }
 
+    /// For calls beside those of the rig.
+    pub(crate) fn another_client(&self) -> CapacityProviderClient<Channel> {
+        self.process.as_ref().unwrap().client.clone()
+    }
+
     pub(crate) async fn get(&mut self, id: &str) -> Result<Machine, Status> {
         let found = self.client().get(MachineRef { id: id.into() }).await;
         found.map(tonic::Response::into_inner)
@@ -157,23 +178,12 @@ impl Rig {
         self.client().list(ListFilter::default()).await.unwrap().into_inner().machines
     }
 
-    pub(crate) async fn configure(&mut self, id: &str, blob: &str) -> TransitionAck {
-        let request = ConfigureRequest {
-            machine_id: id.into(),
-            cluster_id: "c-1".into(),
-            bootstrap_blob: blob.into(),
-            ..ConfigureRequest::default()
-        };
-        self.client().configure(request).await.unwrap().into_inner()
+    pub(crate) async fn configure(&mut self, id: &str, blob: &str) {
+        self.client().configure(configure(id, blob)).await.unwrap();
     }
 
     pub(crate) async fn drain(&mut self, id: &str, grace: i64) {
-        let request = DrainRequest {
-            machine_id: id.into(),
-            grace_period_seconds: grace,
-            ..DrainRequest::default()
-        };
-        self.client().drain(request).await.unwrap();
+        self.client().drain(drain(id, grace)).await.unwrap();
     }
 
     pub(crate) async fn delete(&mut self, id: &str) -> Status {
@@ -221,11 +231,26 @@ impl Rig {
 }
 
 impl Drop for Rig {
+    /// In good order, so that no hook outlives a test.
     fn drop(&mut self) {
-        if self.process.is_some() {
-            self.kill();
-        }
+        let Some(mut process) = self.process.take() else { return };
+        let pid = i32::try_from(process.child.id()).ok().and_then(Pid::from_raw);
+        let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
+        let _ = process.child.wait();
     }
+}
+
+pub(crate) fn configure(id: &str, blob: &str) -> ConfigureRequest {
+    ConfigureRequest {
+        machine_id: id.into(),
+        cluster_id: "c-1".into(),
+        bootstrap_blob: blob.into(),
+        ..ConfigureRequest::default()
+    }
+}
+
+pub(crate) fn drain(id: &str, grace: i64) -> DrainRequest {
+    DrainRequest { machine_id: id.into(), grace_period_seconds: grace, ..DrainRequest::default() }
 }
 
 fn free_port() -> u16 {
