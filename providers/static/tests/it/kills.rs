@@ -1,7 +1,7 @@
 //! Kills at any moment of a churn with real hooks: nothing acknowledged is forgotten, no
 //! two hooks ever work on one machine, and no join secret stays.
 //!
-//! `BIGFLEET_KILLS` is how many, `BIGFLEET_SEED` replays.
+//! `BIGFLEET_HOOK_KILLS` is how many, `BIGFLEET_SEED` replays.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -36,7 +36,7 @@ async fn random_kills_forget_nothing_and_leave_nothing() {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let seed = number("BIGFLEET_SEED").unwrap_or(clock.as_nanos() as u64);
-    let kills = number("BIGFLEET_KILLS").unwrap_or(8);
+    let kills = number("BIGFLEET_HOOK_KILLS").unwrap_or(12);
     println!("seed {seed}");
     let mut random = Random(seed);
     let mut rig = Rig::new().flag("--failed-hold=200ms");

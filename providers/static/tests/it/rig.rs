@@ -10,11 +10,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bigfleet_provider_static::Spool;
 use bigfleet_wire::v1alpha1::{
     ConfigureRequest, DeleteRequest, DrainRequest, ListFilter, Machine, MachineRef, MachineState,
     capacity_provider_client::CapacityProviderClient,
 };
-use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tonic::{
     Status,
@@ -231,12 +231,12 @@ impl Rig {
 }
 
 impl Drop for Rig {
-    /// In good order, so that no hook outlives a test.
     fn drop(&mut self) {
-        let Some(mut process) = self.process.take() else { return };
-        let pid = i32::try_from(process.child.id()).ok().and_then(Pid::from_raw);
-        let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
-        let _ = process.child.wait();
+        if self.process.is_some() {
+            self.kill();
+        }
+        // No hook outlives a test.
+        let _ = Spool::open(&self.path("state/blobs"));
     }
 }
 
