@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use bigfleet_model::{CapacityType, Machine};
 use bigfleet_provider::protocol::OperationId;
+use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +25,12 @@ pub trait Cloud: Send + Sync + 'static {
     /// before anything else.
     fn attach(&self, handle: Handle) {
         drop(handle);
+    }
+
+    /// Adds metrics of its own; they get the prefix `bigfleet_provider_`. Called once,
+    /// after the start.
+    fn register_metrics(&self, registry: &mut Registry) {
+        let _ = registry;
     }
 
     /// All slots, with the hosts that exist. Called at the start and in each sweep.

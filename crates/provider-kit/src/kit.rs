@@ -32,6 +32,7 @@ pub struct Kit {
     book: Arc<Book>,
     health: Arc<Health>,
     metrics: Metrics,
+    cloud_metrics: Box<dyn Fn(&mut Registry) + Send + Sync>,
     handle: Handle,
     /// Ends the tasks of machines, the sweeper and the listener.
     stopping: CancellationToken,
@@ -83,7 +84,7 @@ impl Kit {
         };
         writer.spawn(writing.run(stop_writer.clone()));
         let tracker = Arc::new(Tracker {
-            cloud,
+            cloud: cloud.clone(),
             caps,
             book: book.clone(),
             config: config.clone(),
@@ -117,6 +118,7 @@ impl Kit {
             book,
             health,
             metrics,
+            cloud_metrics: Box::new(move |registry| cloud.register_metrics(registry)),
             handle,
             stopping: tracker.stopping.clone(),
             tasks: tracker.tasks.clone(),
@@ -139,7 +141,9 @@ impl Kit {
 
     /// Adds `bigfleet_provider_…` to a registry without a prefix.
     pub fn register_metrics(&self, registry: &mut Registry) {
+        let registry = registry.sub_registry_with_prefix("bigfleet_provider");
         self.metrics.register(registry, &self.book);
+        (self.cloud_metrics)(registry);
     }
 
     /// Not ready any more, and no mutation is accepted: the first step of a stop.

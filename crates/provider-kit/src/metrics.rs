@@ -122,9 +122,8 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Under `bigfleet_provider_`. The registry must have no prefix.
+    /// In the registry with the prefix `bigfleet_provider`.
     pub(crate) fn register(&self, registry: &mut Registry, book: &Arc<Book>) {
-        let registry = registry.sub_registry_with_prefix("bigfleet_provider");
         let seconds = |name| (name, Unit::Seconds);
         registry.register("rpc", "Calls by method and status code", self.rpc.clone());
         let (name, unit) = seconds("rpc");
