@@ -4,9 +4,10 @@
 
 use std::{path::PathBuf, time::Duration};
 
+pub use bigfleet_net::flags::{parse, path_parser, try_parse_from};
 use bigfleet_net::{
     duration,
-    flags::{DiagnosticFlags, LogFlags, MetricsFlags, TlsFlags, path_parser},
+    flags::{DiagnosticFlags, LogFlags, MetricsFlags, TlsFlags},
     listen::ListenAddr,
 };
 use bigfleet_provider::protocol::{Caps, FencePolicy};
