@@ -74,6 +74,9 @@ pub(super) fn now() -> u64 {
 impl World {
     pub(super) fn open(settings: Settings) -> Result<Self, Error> {
         let (journal, memory) = Journal::open(settings.file.as_deref())?;
+        let used = memory.hosts.keys().chain(memory.commands.keys());
+        let used = used.filter_map(|id| u64::from_str_radix(id.split_once('-')?.1, 16).ok());
+        let used = used.chain(memory.messages.keys().copied()).max().unwrap_or(0);
         let tokens = memory.hosts.values().map(|host| (host.token.clone(), host.id.clone()));
         let tokens = tokens.filter(|(token, _)| !token.is_empty()).collect();
         let messages = memory.messages.into_iter();
@@ -90,7 +93,7 @@ impl World {
             tokens,
             journal,
             // Unique over restarts, whatever was remembered.
-            numbers: now() << 8,
+            numbers: used.max(now() << 8),
             calls: (0, 0),
             hosts: memory.hosts,
         })
