@@ -3,7 +3,7 @@
 mod error;
 mod xml;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, fmt::Display, time::Duration};
 
 use bytes::Bytes;
 pub use error::{ApiError, Meaning};
@@ -149,15 +149,15 @@ impl Ec2 {
     /// One instance, or the one that the same token brought before.
     pub async fn run(&self, launch: &Launch<'_>) -> Result<Instance, ApiError> {
         let mut params: Params = vec![
-            pair("MinCount", 1),
-            pair("MaxCount", 1),
-            pair("ClientToken", launch.client_token),
-            pair("InstanceType", launch.instance_type),
-            pair("Placement.AvailabilityZone", launch.zone),
-            pair("TagSpecification.1.ResourceType", "instance"),
+            pair("MinCount", &1),
+            pair("MaxCount", &1),
+            pair("ClientToken", &launch.client_token),
+            pair("InstanceType", &launch.instance_type),
+            pair("Placement.AvailabilityZone", &launch.zone),
+            pair("TagSpecification.1.ResourceType", &"instance"),
         ];
         if launch.spot {
-            params.push(pair("InstanceMarketOptions.MarketType", "spot"));
+            params.push(pair("InstanceMarketOptions.MarketType", &"spot"));
         }
         for (number, (key, value)) in (1..).zip(launch.tags) {
             params.push(pair(&format!("TagSpecification.1.Tag.{number}.Key"), key));
@@ -167,45 +167,45 @@ impl Ec2 {
         let text = self.call("RunInstances", params).await?;
         let document = xml::parse("RunInstances", &text)?;
         let instance = xml::instances(&document).into_iter().next();
-        instance.ok_or_else(|| xml::malformed("RunInstances", "no instance in it"))
+        instance.ok_or_else(|| xml::malformed("RunInstances", &"no instance in it"))
     }
 
     /// All that match every filter; values of one filter are alternatives, at most
     /// [`FILTER_VALUES`]. Ids that are not visible so far are simply absent.
     pub async fn describe(&self, filters: &[(&str, &[&str])]) -> Result<Vec<Instance>, ApiError> {
-        let mut params: Params = vec![pair("MaxResults", self.page_size)];
+        let mut params: Params = vec![pair("MaxResults", &self.page_size)];
         write_filters(&mut params, filters);
         self.pages("DescribeInstances", params, xml::instances).await
     }
 
     /// Ends an instance.
     pub async fn terminate(&self, id: &str) -> Result<(), ApiError> {
-        self.call("TerminateInstances", vec![pair("InstanceId.1", id)]).await.map(drop)
+        self.call("TerminateInstances", vec![pair("InstanceId.1", &id)]).await.map(drop)
     }
 
     /// Power cycle.
     pub async fn reboot(&self, id: &str) -> Result<(), ApiError> {
-        self.call("RebootInstances", vec![pair("InstanceId.1", id)]).await.map(drop)
+        self.call("RebootInstances", vec![pair("InstanceId.1", &id)]).await.map(drop)
     }
 
     /// Sets one tag.
     pub async fn tag(&self, id: &str, key: &str, value: &str) -> Result<(), ApiError> {
         let params =
-            vec![pair("ResourceId.1", id), pair("Tag.1.Key", key), pair("Tag.1.Value", value)];
+            vec![pair("ResourceId.1", &id), pair("Tag.1.Key", &key), pair("Tag.1.Value", &value)];
         self.call("CreateTags", params).await.map(drop)
     }
 
     /// Removes one tag.
     pub async fn untag(&self, id: &str, key: &str) -> Result<(), ApiError> {
-        let params = vec![pair("ResourceId.1", id), pair("Tag.1.Key", key)];
+        let params = vec![pair("ResourceId.1", &id), pair("Tag.1.Key", &key)];
         self.call("DeleteTags", params).await.map(drop)
     }
 
     /// The latest price of each type and zone.
     pub async fn spot_prices(&self, types: &[&str]) -> Result<Vec<SpotPrice>, ApiError> {
         let now = jiff::Timestamp::now().to_string();
-        let mut params: Params = vec![pair("MaxResults", self.page_size), pair("StartTime", now)];
-        params.push(pair("ProductDescription.1", "Linux/UNIX"));
+        let mut params: Params = vec![pair("MaxResults", &self.page_size), pair("StartTime", &now)];
+        params.push(pair("ProductDescription.1", &"Linux/UNIX"));
         for (number, name) in (1..).zip(types) {
             params.push(pair(&format!("InstanceType.{number}"), name));
         }
@@ -235,7 +235,7 @@ impl Ec2 {
             all.extend(read(&document));
             let next = xml::next_token(&document);
             if next.is_some() && next == token {
-                return Err(xml::malformed(action, "the next page is this page"));
+                return Err(xml::malformed(action, &"the next page is this page"));
             }
             params.retain(|(key, _)| key != "NextToken");
             let Some(next) = next else { return Ok(all) };
@@ -247,8 +247,8 @@ impl Ec2 {
     /// One call in its turn, a few times if the service asks for patience. Safe for
     /// every action we know: launches carry a token, the others set what they say.
     async fn call(&self, action: &str, mut params: Params) -> Result<String, ApiError> {
-        params.push(pair("Action", action));
-        params.push(pair("Version", VERSION));
+        params.push(pair("Action", &action));
+        params.push(pair("Version", &VERSION));
         let body = Bytes::from(form(&params));
         let mut tries = 1;
         loop {
@@ -269,8 +269,8 @@ impl Ec2 {
         const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
         self.pace.turn().await;
         let answer = self.endpoint.post(FORM, None, body, LIMIT).await?;
-        let text =
-            String::from_utf8(answer.body.into()).map_err(|error| xml::malformed(action, error))?;
+        let text = String::from_utf8(answer.body.into())
+            .map_err(|error| xml::malformed(action, &error))?;
         if answer.status.is_success() {
             self.pace.served();
             return Ok(text);
@@ -297,6 +297,6 @@ fn write_filters(params: &mut Params, filters: &[(&str, &[&str])]) {
     }
 }
 
-fn pair(key: &str, value: impl ToString) -> (String, String) {
+fn pair(key: &str, value: &dyn Display) -> (String, String) {
     (key.to_owned(), value.to_string())
 }

@@ -3,7 +3,7 @@
 //! `roxmltree` and not a serde reader: the answers are deep, we want few fields of them,
 //! and a tree that refuses entities and duplicate roots is all of the parser we need.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Display};
 
 use roxmltree::{Document, Node};
 
@@ -11,10 +11,10 @@ use super::{ApiError, Instance, InstanceState, SpotPrice, TypeInfo};
 
 /// The parsed answer, or why it cannot be read.
 pub(super) fn parse<'a>(action: &str, text: &'a str) -> Result<Document<'a>, ApiError> {
-    Document::parse(text).map_err(|error| malformed(action, error))
+    Document::parse(text).map_err(|error| malformed(action, &error))
 }
 
-pub(super) fn malformed(action: &str, problem: impl ToString) -> ApiError {
+pub(super) fn malformed(action: &str, problem: &dyn Display) -> ApiError {
     ApiError::Malformed { action: action.to_owned(), problem: problem.to_string() }
 }
 

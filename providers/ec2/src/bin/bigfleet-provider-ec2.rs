@@ -7,6 +7,5 @@ use bigfleet_provider_kit::{flags, serve};
 
 fn main() -> ExitCode {
     let flags: Ec2Flags = flags::parse();
-    let provider = flags.provider.clone();
-    serve::main("bigfleet-provider-ec2", provider, async move || start(&flags).await)
+    serve::main("bigfleet-provider-ec2", &flags.provider, async || start(&flags).await)
 }

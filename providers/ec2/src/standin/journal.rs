@@ -17,7 +17,7 @@ use super::{Error, hosts::Host, world::Command};
 #[serde(rename_all = "snake_case")]
 pub(super) enum Line {
     /// The whole instance, as it is now.
-    Host(Host),
+    Host(Box<Host>),
     /// A command that was sent, with what will come of it. Never its script.
     Command(Command),
     /// An event.
@@ -37,7 +37,7 @@ pub(super) struct Memory {
 impl Memory {
     fn take(&mut self, line: Line) {
         match line {
-            Line::Host(host) => drop(self.hosts.insert(host.id.clone(), host)),
+            Line::Host(host) => drop(self.hosts.insert(host.id.clone(), *host)),
             Line::Command(command) => drop(self.commands.insert(command.id.clone(), command)),
             Line::Message(number, body) => drop(self.messages.insert(number, body)),
             Line::Taken(number) => drop(self.messages.remove(&number)),

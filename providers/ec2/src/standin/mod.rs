@@ -32,13 +32,56 @@ use crate::{
     sign::Credentials,
 };
 
-/// Types of the catalogue: name, CPUs, MiB, accelerators, list price, market price,
-/// bucket of interruption.
-const CATALOGUE: [(&str, u64, u64, u64, f64, f64, Option<u64>); 4] = [
-    ("m6i.large", 2, 8192, 0, 0.107, 0.041, Some(0)),
-    ("c6i.4xlarge", 16, 32_768, 0, 0.73, 0.29, Some(1)),
-    ("r6i.xlarge", 4, 32_768, 0, 0.282, 0.098, None),
-    ("g5.xlarge", 4, 16_384, 1, 1.123, 0.47, Some(4)),
+/// A type of the catalogue.
+struct Type {
+    name: &'static str,
+    cpus: u64,
+    memory_mib: u64,
+    gpus: u64,
+    /// Dollars an hour.
+    list_price: f64,
+    market_price: f64,
+    /// The advisor's, of interruption.
+    bucket: Option<u64>,
+}
+
+const CATALOGUE: [Type; 4] = [
+    Type {
+        name: "m6i.large",
+        cpus: 2,
+        memory_mib: 8192,
+        gpus: 0,
+        list_price: 0.107,
+        market_price: 0.041,
+        bucket: Some(0),
+    },
+    Type {
+        name: "c6i.4xlarge",
+        cpus: 16,
+        memory_mib: 32_768,
+        gpus: 0,
+        list_price: 0.73,
+        market_price: 0.29,
+        bucket: Some(1),
+    },
+    Type {
+        name: "r6i.xlarge",
+        cpus: 4,
+        memory_mib: 32_768,
+        gpus: 0,
+        list_price: 0.282,
+        market_price: 0.098,
+        bucket: None,
+    },
+    Type {
+        name: "g5.xlarge",
+        cpus: 4,
+        memory_mib: 16_384,
+        gpus: 1,
+        list_price: 1.123,
+        market_price: 0.47,
+        bucket: Some(4),
+    },
 ];
 const REGION: &str = "standin-1";
 const ZONES: [&str; 3] = ["standin-1a", "standin-1b", "standin-1c"];
@@ -144,7 +187,7 @@ pub fn config(slots: usize, url: &str) -> Ec2Config {
     let offering = |((instance_type, zone, capacity), count): ((usize, usize, Capacity), u32)| {
         let rack = ("topology.bigfleet/rack".to_owned(), format!("{}-r1", ZONES[zone]));
         Offering {
-            instance_type: CATALOGUE[instance_type].0.to_owned(),
+            instance_type: CATALOGUE[instance_type].name.to_owned(),
             zone: ZONES[zone].to_owned(),
             capacity,
             count,

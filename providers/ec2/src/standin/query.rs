@@ -10,7 +10,7 @@ use axum::{
 use jiff::Timestamp;
 
 use super::{
-    CATALOGUE,
+    CATALOGUE, Type,
     hosts::Host,
     server::{Shared, lock},
     world::{Launch, Refused, World, now},
@@ -196,15 +196,15 @@ fn spot_prices(world: &World, form: &Form) -> Result<String, Refused> {
 fn types(form: &Form) -> Result<String, Refused> {
     let mut answer = String::from("<instanceTypeSet>");
     for name in numbered(form, "InstanceType") {
-        let entry = CATALOGUE.iter().find(|entry| entry.0 == name);
-        let Some((name, cpus, memory, gpus, ..)) = entry else {
+        let entry = CATALOGUE.iter().find(|entry| entry.name == name);
+        let Some(Type { name, cpus, memory_mib, gpus, .. }) = entry else {
             return Err(("InvalidInstanceType", format!("no type {name:?}")));
         };
         let _ = write!(
             answer,
             "<item><instanceType>{name}</instanceType>\
              <vCpuInfo><defaultVCpus>{cpus}</defaultVCpus></vCpuInfo>\
-             <memoryInfo><sizeInMiB>{memory}</sizeInMiB></memoryInfo>\
+             <memoryInfo><sizeInMiB>{memory_mib}</sizeInMiB></memoryInfo>\
              <gpuInfo><gpus><item><count>{gpus}</count></item></gpus></gpuInfo></item>"
         );
     }

@@ -51,8 +51,8 @@ async fn call(State(world): State<Shared>, uri: Uri, headers: HeaderMap, body: B
 /// The public document of interruption frequencies.
 async fn advice() -> Response {
     let types = CATALOGUE.iter().filter_map(|entry| {
-        let bucket = entry.6?;
-        Some((entry.0.to_owned(), json!({"s": 60, "r": bucket})))
+        let bucket = entry.bucket?;
+        Some((entry.name.to_owned(), json!({"s": 60, "r": bucket})))
     });
     let types: serde_json::Map<String, Value> = types.collect();
     reply(StatusCode::OK, &json!({"spot_advisor": {REGION: {"Linux": types}}}))

@@ -81,14 +81,18 @@ impl World {
         let tokens = tokens.filter(|(token, _)| !token.is_empty()).collect();
         let messages = memory.messages.into_iter();
         let spot = CATALOGUE.iter().flat_map(|entry| {
-            ZONES.iter().map(|zone| ((entry.0.to_owned(), (*zone).to_owned()), entry.5))
+            let name = || entry.name.to_owned();
+            ZONES.iter().map(move |zone| ((name(), (*zone).to_owned()), entry.market_price))
         });
         Ok(Self {
             faults: settings.faults,
             commands: memory.commands,
             messages: messages.map(|(id, body)| (id, Message { body, hidden: 0 })).collect(),
             spot_prices: spot.collect(),
-            list_prices: CATALOGUE.iter().map(|entry| (entry.0.to_owned(), entry.4)).collect(),
+            list_prices: CATALOGUE
+                .iter()
+                .map(|entry| (entry.name.to_owned(), entry.list_price))
+                .collect(),
             parts: BTreeMap::new(),
             tokens,
             journal,
@@ -196,7 +200,7 @@ impl World {
     }
 
     fn keep(&mut self, host: Host) {
-        self.journal.write(&Line::Host(host.clone()));
+        self.journal.write(&Line::Host(Box::new(host.clone())));
         self.hosts.insert(host.id.clone(), host);
     }
 

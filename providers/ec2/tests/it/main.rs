@@ -3,6 +3,8 @@
 //!
 //! Random tests print their seed; `BIGFLEET_SEED` replays one.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 mod chaos;
 mod kills;
 mod lifecycle;

@@ -11,7 +11,9 @@ const MARKER: &str = "join-secret-8d1f-of-cluster-one";
 #[tokio::test(flavor = "multi_thread")]
 async fn no_log_and_no_file_holds_a_secret() {
     let mut rig = Rig::new(&sound()).await;
-    rig.flags.push("--log-level=trace".into());
+    let transport = ["h2", "hyper", "hyper_util", "rustls", "tonic", "tower"];
+    let levels = transport.map(|name| format!("{name}=trace")).join(",");
+    rig.flags.push(format!("--log-level=trace,{levels}"));
     rig.start().await;
     rig.bring(SLOT).await;
     rig.configure(SLOT, "c-1", MARKER.as_bytes()).await.unwrap();
