@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::{
-    api::{ApiError, Meaning},
+    api::{ApiError, Meaning, patiently},
     http::{Endpoint, LIMIT},
     rate::Pace,
 };
@@ -33,7 +33,7 @@ impl JsonService {
         self.endpoint.url()
     }
 
-    /// One call in its turn.
+    /// One call in its turn, a few times if the service asks for patience.
     pub async fn call(&self, action: &str, body: &Value) -> Result<Value, ApiError> {
         self.call_within(action, body, LIMIT).await
     }
@@ -45,11 +45,15 @@ impl JsonService {
         body: &Value,
         limit: Duration,
     ) -> Result<Value, ApiError> {
-        const JSON: &str = "application/x-amz-json-1.1";
-        self.pace.turn().await;
         let target = format!("{}.{action}", self.prefix);
         let body = Bytes::from(body.to_string());
-        let answer = self.endpoint.post(JSON, Some(&target), body, limit).await?;
+        patiently(|| self.once(&target, body.clone(), limit)).await
+    }
+
+    async fn once(&self, target: &str, body: Bytes, limit: Duration) -> Result<Value, ApiError> {
+        const JSON: &str = "application/x-amz-json-1.1";
+        self.pace.turn().await;
+        let answer = self.endpoint.post(JSON, Some(target), body, limit).await?;
         let read = if answer.body.is_empty() {
             Ok(Value::Null)
         } else {
@@ -58,7 +62,7 @@ impl JsonService {
         if answer.status.is_success() {
             self.pace.served();
             return read.map_err(|error| ApiError::Malformed {
-                action: target,
+                action: target.to_owned(),
                 problem: error.to_string(),
             });
         }

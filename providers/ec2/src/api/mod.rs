@@ -15,8 +15,8 @@ use crate::{
 };
 
 const VERSION: &str = "2016-11-15";
-/// Tries of one call while the service throttles or is down; the kit tries on later.
-const TRIES: u32 = 4;
+/// Tries of one call, over some six seconds; the kit tries on later.
+const TRIES: u32 = 6;
 const BETWEEN: Duration = Duration::from_millis(200);
 /// Values of one filter.
 pub const FILTER_VALUES: usize = 200;
@@ -250,19 +250,7 @@ impl Ec2 {
         params.push(pair("Action", &action));
         params.push(pair("Version", &VERSION));
         let body = Bytes::from(form(&params));
-        let mut tries = 1;
-        loop {
-            let error = match self.once(action, body.clone()).await {
-                Ok(text) => return Ok(text),
-                Err(error) => error,
-            };
-            let patient = matches!(error.meaning(), Meaning::Throttled | Meaning::Unavailable);
-            if !patient || tries == TRIES {
-                return Err(error);
-            }
-            sleep(BETWEEN * 2u32.pow(tries - 1)).await;
-            tries += 1;
-        }
+        patiently(|| self.once(action, body.clone())).await
     }
 
     async fn once(&self, action: &str, body: Bytes) -> Result<String, ApiError> {
@@ -281,6 +269,26 @@ impl Ec2 {
         }
         tracing::debug!(action, %refusal, "the API refused");
         Err(refusal)
+    }
+}
+
+/// Tries again while the service throttles or is down.
+pub(crate) async fn patiently<T, F>(call: impl Fn() -> F) -> Result<T, ApiError>
+where
+    F: Future<Output = Result<T, ApiError>>,
+{
+    let mut tries = 1;
+    loop {
+        let error = match call().await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        let passing = matches!(error.meaning(), Meaning::Throttled | Meaning::Unavailable);
+        if !passing || tries == TRIES {
+            return Err(error);
+        }
+        sleep(BETWEEN * 2u32.pow(tries - 1)).await;
+        tries += 1;
     }
 }
 

@@ -94,6 +94,7 @@ async fn truth(State(world): State<Shared>) -> Response {
             "machine": host.tags.get(MACHINE_ID),
             "token": host.token,
             "state": host.state(now),
+            "visible": now >= host.visible,
             "tags": host.tags,
             "cluster": joined.map(|joined| joined.cluster.as_str()),
             "blob_sha256": joined.map(|joined| joined.blob_sha256.as_str()),

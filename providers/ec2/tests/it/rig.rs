@@ -30,6 +30,8 @@ pub(crate) struct Rig {
     pub(crate) directory: TempDir,
     pub(crate) config: Ec2Config,
     pub(crate) standin: StandIn,
+    /// `--sweep-interval`.
+    pub(crate) sweep: &'static str,
     /// More flags of the provider.
     pub(crate) flags: Vec<String>,
     http: Http,
@@ -49,6 +51,7 @@ impl Rig {
             config: standin::config(8, &standin.url()),
             standin,
             directory,
+            sweep: "300ms",
             flags: Vec::new(),
             http: Http::new(standin::credentials(), false).unwrap(),
             provider: None,
@@ -79,7 +82,8 @@ impl Rig {
             .arg(format!("--addr=127.0.0.1:{port}"))
             .arg(format!("--state={}", self.directory.path().join("state").display()))
             .arg(format!("--config={}", config.display()))
-            .args(["--provider=p", "--metrics-addr=0", "--sweep-interval=300ms"])
+            .args(["--provider=p", "--metrics-addr=0"])
+            .arg(format!("--sweep-interval={}", self.sweep))
             .args(["ec2", "pricing", "command", "queue"].map(|at| format!("--{at}-endpoint={url}")))
             .args(&self.flags)
             .env("AWS_ACCESS_KEY_ID", credentials.access_key)

@@ -94,6 +94,40 @@ async fn a_create_that_comes_too_late_leaves_no_host() {
     assert_eq!((&truth["launched"], &truth["hosts"]), (&json!(1), &json!([])));
 }
 
+/// The late instance is not even visible when the repair ends it: the API does not know
+/// it. It is found when it shows itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_host_that_nobody_sees_is_found_in_the_end() {
+    let mut rig = Rig::new(&json!({"visible_after_ms": 4000})).await;
+    rig.flags.extend(["--create-timeout=1s".into(), "--failed-hold=500ms".into()]);
+    rig.start().await;
+    rig.create(SLOT).await.unwrap();
+    rig.reaches(SLOT, MachineState::Failed).await;
+    rig.reaches(SLOT, MachineState::Speculative).await;
+    assert_eq!(rig.truth().await["hosts"][0]["visible"], json!(false), "not the case to test");
+    rig.truth_becomes(|truth| truth["hosts"] == json!([])).await;
+    rig.reaches(SLOT, MachineState::Speculative).await;
+    assert_eq!(rig.truth().await["launched"], 1);
+}
+
+/// No sweep has found it so far: the next create does not launch a second one beside it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_create_clears_what_an_earlier_one_left_over() {
+    let mut rig = Rig::new(&json!({"visible_after_ms": 3000})).await;
+    rig.flags.extend(["--create-timeout=1s".into(), "--failed-hold=500ms".into()]);
+    rig.sweep = "1h";
+    rig.start().await;
+    rig.create(SLOT).await.unwrap();
+    rig.reaches(SLOT, MachineState::Failed).await;
+    rig.reaches(SLOT, MachineState::Speculative).await;
+    rig.faults(json!({"visible_after_ms": 0})).await;
+    rig.truth_becomes(|truth| truth["hosts"][0]["visible"] == json!(true)).await;
+    let ack = rig.create(SLOT).await.unwrap();
+    rig.reaches(SLOT, MachineState::Idle).await;
+    assert_eq!(rig.only_host().await["token"], ack.operation_id.as_str());
+    assert_eq!(rig.truth().await["launched"], 2);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn interruptions_are_told_and_then_come() {
     let mut rig = Rig::serving(&sound()).await;
