@@ -13,10 +13,9 @@ use crate::{
     api::{Ec2, Instance, InstanceState, Launch, Meaning},
     command::{Commands, Outcome},
     config::{Capacity, Ec2Config},
-    json::JsonService,
     lookup::Lookup,
     prices::{self, ON_DEMAND_EVERY, PriceBook, PriceSources, SPOT_EVERY},
-    queue::{self, Names},
+    queue::{self, Names, Queue},
     slots::{self, CAPACITY, CLUSTER, MACHINE_ID, MANAGED, PROVIDER, Slots},
     standin::StandIn,
 };
@@ -44,7 +43,7 @@ pub(crate) struct Parts {
     pub(crate) book: PriceBook,
     pub(crate) sources: PriceSources,
     pub(crate) commands: Commands,
-    pub(crate) queue: Option<JsonService>,
+    pub(crate) queue: Option<Queue>,
     pub(crate) fake: Option<StandIn>,
 }
 
@@ -57,7 +56,7 @@ pub struct Ec2Cloud {
     by_slot: Lookup,
     #[cfg(feature = "node-ready")]
     nodes: Option<bigfleet_provider_kit::node_ready::NodeReady>,
-    queue: Mutex<Option<JsonService>>,
+    queue: Mutex<Option<Queue>>,
     tasks: Mutex<Vec<AbortOnDropHandle<()>>>,
     /// Ends with us.
     _fake: Option<StandIn>,
@@ -353,11 +352,9 @@ impl Shared {
 
     /// Instances without a slot may be of a type that is offered no more.
     async fn price_strangers(&self, instances: &[Instance]) {
-        let known = |instance: &&Instance| {
-            [Capacity::OnDemand, Capacity::Spot].into_iter().any(|capacity| {
-                let Instance { instance_type, zone, .. } = instance;
-                self.book.price(capacity, instance_type, zone).is_some()
-            })
+        let known = |instance: &Instance| {
+            let Instance { instance_type, zone, .. } = instance;
+            self.book.price(slots::capacity(instance), instance_type, zone).is_some()
         };
         let live = instances.iter().filter(|instance| instance.state.is_live());
         let mut types: Vec<_> =

@@ -154,6 +154,9 @@ pub struct Ec2Config {
     /// Prices by type, for want of fresher ones.
     #[serde(default)]
     pub pinned_prices: BTreeMap<String, Pinned>,
+    /// Region of the price list's endpoint, which few regions have.
+    #[serde(default = "pricing_region")]
+    pub pricing_region: String,
     /// Where the advisor's document is; empty knows no frequency of interruption.
     #[serde(default)]
     pub spot_advisor_url: String,
@@ -166,6 +169,10 @@ pub struct Ec2Config {
     /// Largest part of a blob in one command.
     #[serde(default = "command_bytes")]
     pub command_bytes: usize,
+}
+
+fn pricing_region() -> String {
+    "us-east-1".to_owned()
 }
 
 const fn page_size() -> u16 {

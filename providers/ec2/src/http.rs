@@ -131,10 +131,14 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// As configured.
+    /// The same host, at its root: queues are named by a path, but asked for there.
     #[must_use]
-    pub fn url(&self) -> String {
-        self.uri.to_string()
+    pub fn root(self) -> Self {
+        let uri = self.uri.scheme().and_then(|scheme| {
+            let builder = Uri::builder().scheme(scheme.clone()).authority(self.host.as_str());
+            builder.path_and_query("/").build().ok()
+        });
+        Self { uri: uri.unwrap_or_else(|| self.uri.clone()), ..self }
     }
 
     /// A signed POST; `target` names the action of a JSON service.

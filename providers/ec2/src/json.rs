@@ -11,6 +11,15 @@ use crate::{
     rate::Pace,
 };
 
+/// Of the protocol: services take one only.
+#[derive(Clone, Copy, Debug)]
+pub enum Version {
+    /// Queues.
+    V1_0,
+    /// Commands and prices.
+    V1_1,
+}
+
 /// One of them.
 #[derive(Debug)]
 pub struct JsonService {
@@ -18,19 +27,18 @@ pub struct JsonService {
     pace: Pace,
     /// Before the action's name.
     prefix: &'static str,
+    content_type: &'static str,
 }
 
 impl JsonService {
-    /// For example of the prefix `AmazonSSM`.
+    /// For example of the prefix `AmazonSSM` and version `1.1` of the protocol.
     #[must_use]
-    pub fn new(endpoint: Endpoint, prefix: &'static str) -> Self {
-        Self { endpoint, pace: Pace::default(), prefix }
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub fn url(&self) -> String {
-        self.endpoint.url()
+    pub fn new(endpoint: Endpoint, prefix: &'static str, version: Version) -> Self {
+        let content_type = match version {
+            Version::V1_0 => "application/x-amz-json-1.0",
+            Version::V1_1 => "application/x-amz-json-1.1",
+        };
+        Self { endpoint, pace: Pace::default(), prefix, content_type }
     }
 
     /// One call in its turn, a few times if the service asks for patience.
@@ -51,9 +59,8 @@ impl JsonService {
     }
 
     async fn once(&self, target: &str, body: Bytes, limit: Duration) -> Result<Value, ApiError> {
-        const JSON: &str = "application/x-amz-json-1.1";
         self.pace.turn().await;
-        let answer = self.endpoint.post(JSON, Some(target), body, limit).await?;
+        let answer = self.endpoint.post(self.content_type, Some(target), body, limit).await?;
         let read = if answer.body.is_empty() {
             Ok(Value::Null)
         } else {

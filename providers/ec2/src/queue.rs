@@ -27,15 +27,24 @@ pub trait Names: Send + Sync + 'static {
     fn machine(&self, instance: &str) -> impl Future<Output = Option<String>> + Send;
 }
 
+/// A queue: its service, and its name there.
+#[derive(Debug)]
+pub struct Queue {
+    /// Who keeps it.
+    pub service: JsonService,
+    /// Which one.
+    pub url: String,
+}
+
 /// Takes events for ever.
-pub async fn listen(queue: JsonService, names: Arc<impl Names>, handle: Handle) {
+pub async fn listen(queue: Queue, names: Arc<impl Names>, handle: Handle) {
     let question = json!({
-        "QueueUrl": queue.url(),
+        "QueueUrl": queue.url,
         "MaxNumberOfMessages": 10,
         "WaitTimeSeconds": WAIT_SECONDS,
     });
     loop {
-        let answer = match queue.call_within("ReceiveMessage", &question, LIMIT).await {
+        let answer = match queue.service.call_within("ReceiveMessage", &question, LIMIT).await {
             Ok(answer) => answer,
             Err(error) => {
                 tracing::warn!(%error, "no events: interruptions are noticed by sweeps alone");
@@ -50,7 +59,7 @@ pub async fn listen(queue: JsonService, names: Arc<impl Names>, handle: Handle) 
     }
 }
 
-async fn take(queue: &JsonService, message: &Value, names: &impl Names, handle: &Handle) {
+async fn take(queue: &Queue, message: &Value, names: &impl Names, handle: &Handle) {
     let text = |key: &str| message.get(key).and_then(Value::as_str).unwrap_or_default();
     match read(text("Body")) {
         Event::Notice(instance, notice) => match names.machine(&instance).await {
@@ -61,8 +70,8 @@ async fn take(queue: &JsonService, message: &Value, names: &impl Names, handle: 
         Event::Other => {}
     }
     // Told first, removed then: an event that is told twice does no harm.
-    let body = json!({"QueueUrl": queue.url(), "ReceiptHandle": text("ReceiptHandle")});
-    if let Err(error) = queue.call("DeleteMessage", &body).await {
+    let body = json!({"QueueUrl": queue.url, "ReceiptHandle": text("ReceiptHandle")});
+    if let Err(error) = queue.service.call("DeleteMessage", &body).await {
         tracing::warn!(%error, "an event will be told again");
     }
 }

@@ -95,17 +95,12 @@ impl Slots {
 
     /// What is known of an instance without a slot.
     fn like(&self, instance: &Instance) -> Offering {
-        let recorded = instance.tag(CAPACITY).and_then(Capacity::parse);
-        let capacity = recorded.unwrap_or(match instance.spot {
-            true => Capacity::Spot,
-            false => Capacity::OnDemand,
-        });
         let known =
             self.offerings.iter().find(|other| other.instance_type == instance.instance_type);
         Offering {
             instance_type: instance.instance_type.clone(),
             zone: instance.zone.clone(),
-            capacity,
+            capacity: capacity(instance),
             count: 1,
             resources: known.map(|known| known.resources.clone()).unwrap_or_default(),
             allocatable: known.map(|known| known.allocatable.clone()).unwrap_or_default(),
@@ -133,6 +128,13 @@ fn offer(id: String, host: Option<String>, offering: &Offering, prices: &PriceBo
         allocatable: offering.allocatable.clone(),
         labels: offering.labels.clone(),
     }
+}
+
+/// How an instance was bought: as recorded, or else as the API says.
+#[must_use]
+pub fn capacity(instance: &Instance) -> Capacity {
+    let told = if instance.spot { Capacity::Spot } else { Capacity::OnDemand };
+    instance.tag(CAPACITY).and_then(Capacity::parse).unwrap_or(told)
 }
 
 /// What a node's `spec.providerID` is.

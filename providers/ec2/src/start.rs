@@ -9,8 +9,9 @@ use crate::{
     config::{Ec2Config, Offering},
     flags::{CloudFlags, Ec2Flags},
     http::{Http, HttpError},
-    json::JsonService,
+    json::{JsonService, Version},
     prices::{self, PriceBook, PriceSources},
+    queue::Queue,
     sign::{Credentials, Scope},
     slots::Slots,
     standin::{self, StandIn},
@@ -104,22 +105,29 @@ async fn build(
     ];
     let http = Http::new(credentials, urls.iter().any(|url| url.starts_with("https:")))?;
     let region = config.region.clone();
-    let scope = |service: &str| Scope { region: region.clone(), service: service.to_owned() };
-    let json = |url: &str, service: &str, prefix| {
-        (!url.is_empty())
-            .then(|| http.endpoint(url, scope(service)).map(|at| JsonService::new(at, prefix)))
-            .transpose()
+    let at = |url: &str, region: &str, service: &str| {
+        http.endpoint(url, Scope { region: region.to_owned(), service: service.to_owned() })
     };
-    let ec2 = http.endpoint(&flags.ec2_endpoint, scope("ec2"))?;
-    let ec2 = Arc::new(Ec2::new(ec2, config.page_size));
-    let command = http.endpoint(&flags.command_endpoint, scope("ssm"))?;
-    let commands = Commands::new(JsonService::new(command, "AmazonSSM"), config.command_bytes);
-    let queue = json(&flags.queue_endpoint, "sqs", "AmazonSQS")?;
-    if queue.is_none() {
+    let ec2 = Arc::new(Ec2::new(at(&flags.ec2_endpoint, &region, "ec2")?, config.page_size));
+    let command = at(&flags.command_endpoint, &region, "ssm")?;
+    let command = JsonService::new(command, "AmazonSSM", Version::V1_1);
+    let commands = Commands::new(command, config.command_bytes);
+    let queue = if flags.queue_endpoint.is_empty() {
         tracing::warn!("no --queue-endpoint: interruptions are noticed by sweeps alone");
-    }
+        None
+    } else {
+        let service = at(&flags.queue_endpoint, &region, "sqs")?.root();
+        let service = JsonService::new(service, "AmazonSQS", Version::V1_0);
+        Some(Queue { service, url: flags.queue_endpoint.clone() })
+    };
+    let pricing = if flags.pricing_endpoint.is_empty() {
+        None
+    } else {
+        let service = at(&flags.pricing_endpoint, &config.pricing_region, "pricing")?;
+        Some(JsonService::new(service, "AWSPriceListService", Version::V1_1))
+    };
     let sources = PriceSources {
-        pricing: json(&flags.pricing_endpoint, "pricing", "AWSPriceListService")?,
+        pricing,
         http: http.clone(),
         advisor_url: config.spot_advisor_url.clone(),
         region: region.clone(),

@@ -18,6 +18,8 @@ const VERSION: &str = "2016-11-15";
 /// Tries of one call, over some six seconds; the kit tries on later.
 const TRIES: u32 = 6;
 const BETWEEN: Duration = Duration::from_millis(200);
+/// Types that one call may name.
+const TYPE_NAMES: usize = 100;
 /// Values of one filter.
 pub const FILTER_VALUES: usize = 200;
 
@@ -203,22 +205,25 @@ impl Ec2 {
 
     /// The latest price of each type and zone.
     pub async fn spot_prices(&self, types: &[&str]) -> Result<Vec<SpotPrice>, ApiError> {
-        let now = jiff::Timestamp::now().to_string();
-        let mut params: Params = vec![pair("MaxResults", &self.page_size), pair("StartTime", &now)];
-        params.push(pair("ProductDescription.1", &"Linux/UNIX"));
-        for (number, name) in (1..).zip(types) {
-            params.push(pair(&format!("InstanceType.{number}"), name));
+        let mut all = Vec::new();
+        for names in types.chunks(TYPE_NAMES) {
+            let now = jiff::Timestamp::now();
+            let mut params = type_names(names);
+            params.extend([pair("MaxResults", &self.page_size), pair("StartTime", &now)]);
+            params.push(pair("ProductDescription.1", &"Linux/UNIX"));
+            all.extend(self.pages("DescribeSpotPriceHistory", params, xml::spot_prices).await?);
         }
-        self.pages("DescribeSpotPriceHistory", params, xml::spot_prices).await
+        Ok(all)
     }
 
     /// What the catalogue says of these types.
     pub async fn types(&self, types: &[&str]) -> Result<Vec<TypeInfo>, ApiError> {
-        let mut params = Params::new();
-        for (number, name) in (1..).zip(types) {
-            params.push(pair(&format!("InstanceType.{number}"), name));
+        let mut all = Vec::new();
+        for names in types.chunks(TYPE_NAMES) {
+            let params = type_names(names);
+            all.extend(self.pages("DescribeInstanceTypes", params, xml::types).await?);
         }
-        self.pages("DescribeInstanceTypes", params, xml::types).await
+        Ok(all)
     }
 
     async fn pages<T>(
@@ -294,6 +299,10 @@ where
 
 fn form(params: &Params) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(params).finish()
+}
+
+fn type_names(names: &[&str]) -> Params {
+    (1..).zip(names).map(|(number, name)| pair(&format!("InstanceType.{number}"), name)).collect()
 }
 
 fn write_filters(params: &mut Params, filters: &[(&str, &[&str])]) {

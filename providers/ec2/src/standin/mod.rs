@@ -201,6 +201,7 @@ pub fn config(slots: usize, url: &str) -> Ec2Config {
         account: Account { image: "ami-standin".to_owned(), ..Account::default() },
         offerings: counts.into_iter().map(offering).collect(),
         pinned_prices: BTreeMap::new(),
+        pricing_region: REGION.to_owned(),
         spot_advisor_url: format!("{url}/spot-advisor-data.json"),
         kubeconfigs: BTreeMap::new(),
         page_size: 1000,
