@@ -1,10 +1,13 @@
 //! `kill -9` in the middle of a transition: it is resumed, with the same id, and there is
 //! one host.
 
+use std::net::TcpListener;
+
 use bigfleet_wire::v1alpha1::MachineState;
 use serde_json::json;
+use tokio::process::{Child, Command};
 
-use crate::rig::{Rig, SLOT};
+use crate::rig::{Rig, SLOT, SPOT};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_creating() {
@@ -59,4 +62,52 @@ async fn in_deleting() {
     rig.reaches(SLOT, MachineState::Speculative).await;
     assert_eq!(rig.delete(SLOT).await.unwrap().operation_id, ack.operation_id);
     assert_eq!(rig.truth().await["launched"], 1);
+}
+
+/// Here it is the cloud that goes away, and comes back with all it had.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_the_stand_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let addr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let state = directory.path().join("standin");
+    let standin = || -> Child {
+        Command::new(env!("CARGO_BIN_EXE_bigfleet-ec2-standin"))
+            .arg(format!("--addr={addr}"))
+            .arg(format!("--state={}", state.display()))
+            .arg(r#"--faults={"running_after_ms": 2000}"#)
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap()
+    };
+    let mut first = standin();
+    let mut rig = Rig::beside(format!("http://{addr}"), directory);
+    rig.start().await;
+    rig.bind(SPOT, "c-1").await;
+    let ack = rig.create(SLOT).await.unwrap();
+    rig.truth_becomes(|truth| truth["launched"] == 2).await;
+    first.kill().await.unwrap();
+    let _second = standin();
+    rig.reaches(SLOT, MachineState::Idle).await;
+    let truth = rig.truth().await;
+    assert_eq!(truth["launched"], 2);
+    let mut tokens = truth["hosts"].as_array().unwrap().iter().map(|host| &host["token"]);
+    assert!(tokens.any(|token| *token == ack.operation_id.as_str()), "{truth}");
+    let bound = rig.get(SPOT).await;
+    assert_eq!(bound.state(), MachineState::Configured, "no host is lost by an outage");
+}
+
+/// The simulated cloud dies with the provider, and is found again with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_the_fake_backend() {
+    let mut rig = Rig::new(&json!({})).await;
+    rig.fake = true;
+    rig.start().await;
+    let bound = rig.bind(SLOT, "c-1").await;
+    rig.bring(SPOT).await;
+    rig.restart().await;
+    assert_eq!(rig.get(SLOT).await, bound);
+    rig.drain(SLOT, 1).await.unwrap();
+    rig.reaches(SLOT, MachineState::Idle).await;
+    rig.delete(SPOT).await.unwrap();
+    rig.reaches(SPOT, MachineState::Speculative).await;
 }

@@ -29,7 +29,11 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(crate) struct Rig {
     pub(crate) directory: TempDir,
     pub(crate) config: Ec2Config,
-    pub(crate) standin: StandIn,
+    /// Of the stand-in.
+    url: String,
+    _standin: Option<StandIn>,
+    /// The provider brings its own stand-in.
+    pub(crate) fake: bool,
     /// `--sweep-interval`.
     pub(crate) sweep: &'static str,
     /// More flags of the provider.
@@ -47,10 +51,18 @@ impl Rig {
         let faults = Faults::default().patched(faults).unwrap();
         let settings = Settings { file: Some(directory.path().join("standin")), faults };
         let standin = StandIn::start(settings, None).await.unwrap();
+        let rig = Self::beside(standin.url(), directory);
+        Self { _standin: Some(standin), ..rig }
+    }
+
+    /// With a stand-in that somebody else started.
+    pub(crate) fn beside(url: String, directory: TempDir) -> Self {
         Self {
-            config: standin::config(8, &standin.url()),
-            standin,
+            config: standin::config(8, &url),
+            url,
+            _standin: None,
             directory,
+            fake: false,
             sweep: "300ms",
             flags: Vec::new(),
             http: Http::new(standin::credentials(), false).unwrap(),
@@ -75,16 +87,20 @@ impl Rig {
         let config = self.directory.path().join("config.yaml");
         std::fs::write(&config, serde_saphyr::to_string(&self.config).unwrap()).unwrap();
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log()).unwrap();
-        let url = self.standin.url();
         let credentials = standin::credentials();
         let mut command = Command::new(env!("CARGO_BIN_EXE_bigfleet-provider-ec2"));
+        if self.fake {
+            command.args(["--use-fake-backend", "--seed-count=8"]);
+        } else {
+            let at = |service: &str| format!("--{service}-endpoint={}", self.url);
+            command.args(["ec2", "pricing", "command", "queue"].map(at));
+            command.arg(format!("--config={}", config.display()));
+        }
         command
             .arg(format!("--addr=127.0.0.1:{port}"))
             .arg(format!("--state={}", self.directory.path().join("state").display()))
-            .arg(format!("--config={}", config.display()))
             .args(["--provider=p", "--metrics-addr=0"])
             .arg(format!("--sweep-interval={}", self.sweep))
-            .args(["ec2", "pricing", "command", "queue"].map(|at| format!("--{at}-endpoint={url}")))
             .args(&self.flags)
             .env("AWS_ACCESS_KEY_ID", credentials.access_key)
             .env("AWS_SECRET_ACCESS_KEY", credentials.secret_key)
@@ -228,7 +244,7 @@ impl Rig {
     }
 
     pub(crate) async fn admin(&self, path: &str, body: Value) {
-        let url = format!("{}/admin/{path}", self.standin.url());
+        let url = format!("{}/admin/{path}", self.url);
         let scope = Scope { region: "r".into(), service: "admin".into() };
         let endpoint = self.http.endpoint(&url, scope).unwrap();
         let body = body.to_string().into();
@@ -241,7 +257,7 @@ impl Rig {
     }
 
     pub(crate) async fn truth(&self) -> Value {
-        let url = format!("{}/admin/truth", self.standin.url());
+        let url = format!("{}/admin/truth", self.url);
         serde_json::from_slice(&self.http.get(&url).await.unwrap().body).unwrap()
     }
 
