@@ -73,6 +73,18 @@ async fn a_drain_that_fails_ends_by_the_switch() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_hears_nothing_is_drained_by_the_switch() {
+    let mut rig = Rig::serving(&sound()).await;
+    rig.bind(SLOT, "c-1").await;
+    rig.faults(serde_json::json!({"deaf": true})).await;
+    rig.drain(SLOT, 0).await.unwrap();
+    rig.reaches(SLOT, MachineState::Idle).await;
+    let host = rig.only_host().await;
+    assert_eq!(host["reboots"], 1);
+    assert!(host["tags"].get("bigfleet:cluster").is_none(), "{host}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_instance_keeps_its_slot_and_a_lost_slot_its_instance() {
     let mut rig = Rig::serving(&sound()).await;
     let reference = rig.bring(SLOT).await.host.unwrap().r#ref;

@@ -43,6 +43,10 @@ async fn throttling_delays_and_breaks_nothing() {
     rig.faults(json!({"throttle_next": 12})).await;
     rig.bind(SLOT, "c-1").await;
     assert_eq!(rig.truth().await["launched"], 1);
+    // Not a few calls but all of them, above a rate.
+    rig.faults(json!({"calls_per_second": 8})).await;
+    rig.bind(SPOT, "c-1").await;
+    assert_eq!(rig.truth().await["launched"], 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
