@@ -4,6 +4,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
+pub use bigfleet_net::flags::{parse, try_parse_from};
 use bigfleet_net::{
     duration,
     flags::{DiagnosticFlags, LogFlags, MetricsFlags, TlsFlags, path_parser},

@@ -4,7 +4,7 @@
 //! A provider binary is a [`Cloud`] and a `main`:
 //!
 //! ```no_run
-//! use bigfleet_provider_kit::{Cloud, flags::ProviderFlags, serve};
+//! use bigfleet_provider_kit::{Cloud, flags::{self, ProviderFlags}, serve};
 //!
 //! #[derive(clap::Parser)]
 //! struct Flags {
@@ -14,7 +14,7 @@
 //!
 //! # fn cloud(_: &Flags) -> Result<bigfleet_provider_kit::example::OneRack, String> { unimplemented!() }
 //! fn main() -> std::process::ExitCode {
-//!     let flags: Flags = bigfleet_net::flags::parse();
+//!     let flags: Flags = flags::parse();
 //!     serve::main("bigfleet-provider-example", flags.provider.clone(), async move || cloud(&flags))
 //! }
 //! ```
