@@ -97,6 +97,8 @@ impl NodeReady {
             .map_err(|error| problem(&error))?;
         config.connect_timeout = Some(CONNECT_WITHIN);
         config.read_timeout = Some(ANSWER_WITHIN);
+        // A budget's 429 is an answer, and the kit has retries and deadlines of its own.
+        config.default_retry = false;
         let client = Client::try_from(config).map_err(|error| problem(&error))?;
         clients.insert(path.to_owned(), client.clone());
         Ok(client)

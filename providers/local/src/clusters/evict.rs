@@ -9,7 +9,7 @@ use kube::{
     api::{DeleteParams, EvictParams, ListParams, Patch, PatchParams, Preconditions},
 };
 use serde_json::json;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::kube::{KubeClusters, gone, later};
 use crate::{
@@ -40,16 +40,25 @@ impl KubeClusters {
             if leaving.is_empty() || left.is_zero() {
                 return Ok(());
             }
-            for pod in &leaving {
-                if pod.metadata.deletion_timestamp.is_none() {
-                    ask_to_leave(&client, pod).await;
-                } else if self.kubelet == Kubelet::Own {
-                    // Nothing runs, so it has ended; a kubelet would say so.
-                    remove(&client, pod).await?;
-                }
+            // A server that is slow to answer does not lengthen the grace.
+            match timeout(left, self.ask_all(&client, &leaving)).await {
+                Ok(asked) => asked?,
+                Err(_) => return Ok(()),
             }
             sleep(LOOK.min(left)).await;
         }
+    }
+
+    async fn ask_all(&self, client: &Client, leaving: &[Pod]) -> Result<(), CloudError> {
+        for pod in leaving {
+            if pod.metadata.deletion_timestamp.is_none() {
+                ask_to_leave(client, pod).await;
+            } else if self.kubelet == Kubelet::Own {
+                // Nothing runs, so it has ended; a kubelet would say so.
+                remove(client, pod).await?;
+            }
+        }
+        Ok(())
     }
 }
 

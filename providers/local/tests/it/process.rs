@@ -56,8 +56,8 @@ impl Provider {
         let mut this = Self { child, client, log, sequence };
         let deadline = Instant::now() + PATIENCE;
         while this.client.list(ListFilter::default()).await.is_err() {
-            assert_eq!(this.child.try_wait().unwrap(), None, "{}", this.log());
-            assert!(Instant::now() < deadline, "it does not answer: {}", this.log());
+            assert_eq!(this.child.try_wait().unwrap(), None, "it has ended");
+            assert!(Instant::now() < deadline, "it does not answer");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         this
@@ -90,8 +90,8 @@ impl Provider {
                 return machine;
             }
             let failed = machine.state() == MachineState::Failed;
-            assert!(!failed || state == MachineState::Speculative, "{machine:?}\n{}", self.log());
-            assert!(Instant::now() < deadline, "{machine:?}\n{}", self.log());
+            assert!(!failed || state == MachineState::Speculative, "{machine:?}");
+            assert!(Instant::now() < deadline, "{machine:?}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -159,5 +159,8 @@ impl Drop for Provider {
         // Both fail only when it has ended and been waited for already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("--- log of the provider ---\n{}", self.log());
+        }
     }
 }
