@@ -178,13 +178,8 @@ fn accept(
     let binding = cluster.map(|cluster| Binding { cluster: ClusterId::from(cluster), metadata });
     let mut next = record.clone();
     next.since = operation.started;
-    let late_binding = binding.clone().filter(|_| active(Mutant::BoundLate));
     effects.apply(&mut next.machine, News { binding, ..News::default() });
-    if late_binding.is_some() {
-        next.machine.cluster = None;
-        next.machine.shard_metadata.clear();
-    }
-    let start = Start { kind, operation: operation.clone(), blob, late_binding, inflight };
+    let start = Start { kind, operation: operation.clone(), blob, inflight };
     Draft {
         record: RecordChange::Put(next),
         operation: Some(Some((kind, operation))),

@@ -5,11 +5,7 @@ use std::{
     collections::{HashMap, HashSet},
     hint::black_box,
     net::SocketAddr,
-    sync::{
-        Arc, LazyLock, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
+    sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
 use bigfleet_model::{MachineId, MachineState};
@@ -17,8 +13,6 @@ use bigfleet_provider::{
     mutant::{Mutant, active},
     protocol::{BadArgument, Kind, OperationId},
 };
-use bigfleet_wire::v1alpha1 as wire;
-use tokio::time::sleep;
 use tonic::Code;
 
 use crate::{
@@ -30,59 +24,6 @@ use crate::{
 
 /// A blob from here on is a large one.
 pub(crate) const BIG_BLOB: usize = 1 << 20;
-
-fn count() -> u64 {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    COUNT.fetch_add(1, Ordering::Relaxed)
-}
-
-/// Records that no provider may show.
-pub(crate) fn misshape(message: &mut wire::Machine) {
-    let host = |text: &str| wire::HostRef { provider: text.to_owned(), r#ref: text.to_owned() };
-    if active(Mutant::HostAtSpeculative) && message.state() == wire::MachineState::Speculative {
-        message.host = Some(host("ghost"));
-    }
-    if active(Mutant::NoHostAtIdle) && message.state() == wire::MachineState::Idle {
-        message.host = None;
-    }
-    if let Some(host) = message.host.as_mut().filter(|_| active(Mutant::HostProviderChanges)) {
-        host.provider = format!("{}-{}", host.provider, count());
-    }
-    if active(Mutant::TypeInLabels) {
-        let instance_type = std::mem::take(&mut message.instance_type);
-        message.labels.insert("instance-type".to_owned(), instance_type);
-    }
-    if active(Mutant::ZoneEmpty) {
-        message.zone.clear();
-    }
-    if active(Mutant::CapacityUnset) {
-        message.capacity_type = 0;
-    }
-    if active(Mutant::PriceNan) {
-        message.price_per_hour = f64::NAN;
-    }
-    if active(Mutant::ProbabilityTooHigh) {
-        message.interruption_probability = 1.5;
-    }
-    if active(Mutant::SpotWithoutRisk) && message.capacity_type() == wire::CapacityType::Spot {
-        message.interruption_probability = 0.0;
-    }
-    if let Some(resources) = message.resources.as_mut().filter(|_| active(Mutant::QuantityGarbled))
-    {
-        resources.resources.insert("cpu".to_owned(), "abc".to_owned());
-    }
-    if active(Mutant::FailedTextChanges) && !message.last_error.is_empty() {
-        message.last_error = format!("{} ({})", message.last_error, count());
-    }
-}
-
-/// The ack of a Configure that is neither before nor after.
-pub(crate) fn tear(kind: Kind, message: &mut wire::Machine) {
-    if kind == Kind::Configure && active(Mutant::TornSnapshot) {
-        message.set_state(wire::MachineState::Configured);
-        message.cluster.clear();
-    }
-}
 
 /// Another code for a bad argument.
 pub(crate) fn argument_code(argument: &BadArgument) -> Code {
@@ -164,22 +105,7 @@ pub(crate) fn square(records: &[Arc<Record>]) {
 }
 
 impl<C: Cloud> Tracker<C> {
-    /// What a transition shows before it ends well.
-    pub(crate) async fn detour(&self, id: &MachineId, kind: Kind) {
-        if kind != Kind::Create {
-            return;
-        }
-        if active(Mutant::CreateNeverEnds) {
-            std::future::pending::<()>().await;
-        }
-        if active(Mutant::CreateShowsFailed) {
-            self.show(id, MachineState::Creating, MachineState::Failed, "for a moment").await;
-            sleep(Duration::from_millis(60)).await;
-            self.show(id, MachineState::Failed, MachineState::Creating, "").await;
-        }
-    }
-
-    /// What a machine does after it has settled.
+    /// What a cycle leaves behind.
     pub(crate) async fn aftermath(&self, id: &MachineId, kind: Kind, operation: &OperationId) {
         if active(Mutant::SlotLeaked) && kind == Kind::Delete {
             let slot = MachineId::from(format!("{id}-{operation}"));
@@ -187,30 +113,5 @@ impl<C: Cloud> Tracker<C> {
                 |books: &Books| ((), invent(books, &slot).map_or_else(Draft::default, Draft::put));
             self.write(&slot, decide).await;
         }
-        if active(Mutant::SettledFlaps) {
-            let (settled, other) = match kind {
-                Kind::Configure => (MachineState::Configured, MachineState::Draining),
-                Kind::Create | Kind::Drain => (MachineState::Idle, MachineState::Deleting),
-                Kind::Delete => return,
-            };
-            for _ in 0..20 {
-                sleep(Duration::from_millis(80)).await;
-                self.show(id, settled, other, "").await;
-                sleep(Duration::from_millis(60)).await;
-                self.show(id, other, settled, "").await;
-            }
-        }
-    }
-
-    async fn show(&self, id: &MachineId, from: MachineState, to: MachineState, error: &str) {
-        let decide = |books: &Books| {
-            let known = books.machines.get(id).filter(|record| record.machine.state == from);
-            let Some(record) = known else { return ((), Draft::default()) };
-            let mut next = Record::clone(record);
-            next.machine.state = to;
-            next.machine.last_error = error.to_owned();
-            ((), Draft::put(next))
-        };
-        self.write(id, decide).await;
     }
 }

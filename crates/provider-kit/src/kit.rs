@@ -79,6 +79,7 @@ impl Kit {
             health: health.clone(),
             suspects: BTreeSet::new(),
             failing: false,
+            promoted: Vec::new(),
         };
         writer.spawn(writing.run(stop_writer.clone()));
         let tracker = Arc::new(Tracker {
@@ -155,6 +156,14 @@ impl Kit {
         self.stop_writer.cancel();
         self.writer.close();
         self.writer.wait().await;
+    }
+}
+
+impl Drop for Kit {
+    /// A kit that is dropped instead of stopped leaves no task behind.
+    fn drop(&mut self) {
+        self.stopping.cancel();
+        self.stop_writer.cancel();
     }
 }
 

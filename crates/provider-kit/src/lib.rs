@@ -15,7 +15,7 @@
 //! # fn cloud(_: &Flags) -> Result<bigfleet_provider_kit::example::OneRack, String> { unimplemented!() }
 //! fn main() -> std::process::ExitCode {
 //!     let flags: Flags = flags::parse();
-//!     serve::main("bigfleet-provider-example", flags.provider.clone(), async move || cloud(&flags))
+//!     serve::main("bigfleet-provider-example", &flags.provider, async || cloud(&flags))
 //! }
 //! ```
 //!

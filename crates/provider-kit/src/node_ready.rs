@@ -112,6 +112,7 @@ impl std::fmt::Debug for NodeReady {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
 fn later(error: kube::Error) -> CloudError {
     CloudError::Retry(error.to_string())
 }

@@ -6,7 +6,7 @@ use bigfleet_model::{CapacityType, Class, Machine, MachineState, gate::inventory
 use bigfleet_provider::mutant::{Mutant, active};
 use bigfleet_wire::v1alpha1 as wire;
 
-use crate::{cloud::Caps, defects};
+use crate::cloud::Caps;
 
 /// One machine. Records are immutable and shared: a List holds on to the ones it
 /// tells of while the next change replaces them.
@@ -36,7 +36,8 @@ impl Record {
     pub fn to_wire(&self) -> wire::Machine {
         let mut message = wire::Machine::from(&self.machine);
         message.interruption_probability = message.interruption_probability.max(self.notice);
-        defects::misshape(&mut message);
+        #[cfg(feature = "mutants")]
+        bigfleet_provider::distort(self.machine.state, &mut message);
         message
     }
 

@@ -69,7 +69,7 @@ pub async fn serve<C: Cloud>(
 /// The `main` of a provider: `make` builds its cloud, within the runtime.
 pub fn main<C: Cloud, E: Display>(
     name: &'static str,
-    flags: ProviderFlags,
+    flags: &ProviderFlags,
     make: impl AsyncFnOnce() -> Result<C, E>,
 ) -> ExitCode {
     main_on(name, flags, open_store, make)
@@ -78,7 +78,7 @@ pub fn main<C: Cloud, E: Display>(
 /// [`main`] on a store of one's own.
 pub fn main_on<C: Cloud, E: Display>(
     name: &'static str,
-    flags: ProviderFlags,
+    flags: &ProviderFlags,
     store: impl FnOnce(&ProviderFlags) -> Result<Arc<dyn Store>, Error>,
     make: impl AsyncFnOnce() -> Result<C, E>,
 ) -> ExitCode {
@@ -87,8 +87,8 @@ pub fn main_on<C: Cloud, E: Display>(
             .map_err(|error| error.to_string())?;
         let shutdown = Shutdown::on_signal().map_err(|error| error.to_string())?;
         let cloud = make().await.map_err(|error| error.to_string())?;
-        let store = store(&flags).map_err(|error| error.to_string())?;
-        let served = serve(cloud, store, &flags, shutdown).await;
+        let store = store(flags).map_err(|error| error.to_string())?;
+        let served = serve(cloud, store, flags, shutdown).await;
         telemetry.flush().await;
         served.map_err(|error| error.to_string())
     };

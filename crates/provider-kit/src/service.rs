@@ -95,12 +95,9 @@ impl Service {
     }
 
     async fn mutate(&self, mutation: Mutation) -> Result<TransitionAck, Status> {
-        let kind = mutation.kind;
         let Ack { operation, record } =
             self.shared.calls.mutate(mutation).await.map_err(|refusal| status(&refusal))?;
-        let mut machine = record.to_wire();
-        defects::tear(kind, &mut machine);
-        Ok(TransitionAck { operation_id: operation.to_string(), machine: Some(machine) })
+        Ok(TransitionAck { operation_id: operation.to_string(), machine: Some(record.to_wire()) })
     }
 }
 
@@ -230,6 +227,7 @@ impl CapacityProvider for Service {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
 fn invalid(argument: BadArgument) -> Status {
     Status::new(defects::argument_code(&argument), argument.to_string())
 }

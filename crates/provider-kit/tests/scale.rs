@@ -2,6 +2,8 @@
 //! nothing about time:
 //! `cargo test --release -p bigfleet-provider-kit --features fault --test scale -- --ignored --nocapture`
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 #[path = "it/rig.rs"]
 #[allow(dead_code, reason = "shared with the other tests")]
 mod rig;

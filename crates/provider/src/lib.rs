@@ -39,6 +39,8 @@ mod secret;
 mod stamped;
 
 pub use adapter::Adapter;
+#[cfg(feature = "mutants")]
+pub use adapter::distort;
 pub use client::Client;
 pub use error::Error;
 pub use provider::{

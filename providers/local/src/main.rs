@@ -7,6 +7,5 @@ use bigfleet_provider_local::{LocalCloud, LocalFlags};
 
 fn main() -> ExitCode {
     let flags: LocalFlags = flags::parse();
-    let provider = flags.provider.clone();
-    serve::main("bigfleet-provider-local", provider, async move || LocalCloud::open(&flags))
+    serve::main("bigfleet-provider-local", &flags.provider, async || LocalCloud::open(&flags))
 }

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use bigfleet_model::MachineId;
-use bigfleet_provider::protocol::{Advance, Binding, Kind, Operation};
+use bigfleet_provider::protocol::{Advance, Kind, Operation};
 use tokio::{
     sync::{OwnedMutexGuard, oneshot},
     time::Instant,
@@ -58,8 +58,6 @@ pub(crate) struct Start {
     pub(crate) operation: Operation,
     /// A join secret: never stored, never printed.
     pub(crate) blob: Vec<u8>,
-    /// What a defect binds too late.
-    pub(crate) late_binding: Option<Binding>,
     pub(crate) inflight: Inflight,
 }
 

@@ -43,6 +43,9 @@ pub(crate) struct Writer {
     /// they are written again with the next commit.
     pub(crate) suspects: BTreeSet<MachineId>,
     pub(crate) failing: bool,
+    /// Marks of machines that were unknown when they were called; stored with the
+    /// next commit.
+    pub(crate) promoted: Vec<MarkRow>,
 }
 
 impl Writer {
@@ -102,7 +105,8 @@ impl Writer {
     /// Numbers the records and gathers what is to be stored.
     fn batch(&self, changes: &mut [Change]) -> (Batch, Vec<Option<Arc<Record>>>) {
         let books = self.book.read();
-        let mut batch = Batch { revision: books.index.head(), ..Batch::default() };
+        let (revision, marks) = (books.index.head(), self.promoted.clone());
+        let mut batch = Batch { revision, marks, ..Batch::default() };
         for id in &self.suspects {
             let record = books.machines.get(id).cloned();
             batch.operations.push((id.clone(), None));
@@ -166,6 +170,7 @@ impl Writer {
 
     fn recovered(&mut self) {
         self.suspects.clear();
+        self.promoted.clear();
         if std::mem::take(&mut self.failing) {
             tracing::info!("the store works again");
             self.health.well();
@@ -173,7 +178,7 @@ impl Writer {
     }
 
     /// Everything is visible at once, then everybody is told.
-    fn apply(&self, changes: Vec<Change>, records: Vec<Option<Arc<Record>>>) {
+    fn apply(&mut self, changes: Vec<Change>, records: Vec<Option<Arc<Record>>>) {
         let mut done = Vec::with_capacity(changes.len());
         let mut books = self.book.write();
         for (change, record) in changes.into_iter().zip(records) {
@@ -191,8 +196,9 @@ impl Writer {
             match (&draft.record, record) {
                 (_, Some(record)) => {
                     if !books.machines.contains_key(&id) {
-                        // Marks of its time as an unknown; stored with their next advance.
-                        let _ = books.fence.promote(&id);
+                        for (shard, mark) in books.fence.promote(&id) {
+                            self.promoted.push(MarkRow { machine: id.clone(), shard, mark });
+                        }
                     }
                     books.put(record);
                 }

@@ -181,6 +181,7 @@ fn panic_on_purpose() -> ! {
     panic!("on purpose: the conformance suite asked for it")
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
 fn broken(error: io::Error) -> CloudError {
     CloudError::Fatal(error.to_string())
 }

@@ -39,6 +39,9 @@ impl CommandFactory for FaultFlags {
             ("sweep_interval", "500ms"),
             ("failed_hold", "8s"),
             ("metrics_addr", "0"),
+            // A suite that sends more than is advised sees it echoed, not refused.
+            ("max_metadata_keys", "1024"),
+            ("max_metadata_bytes", "4194304"),
         ];
         defaults.into_iter().fold(Plain::command(), |command, (flag, value)| {
             command.mut_arg(flag, |arg| arg.default_value(value))

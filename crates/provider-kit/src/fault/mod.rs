@@ -7,7 +7,8 @@
 //! All of every provider binary ([`ProviderFlags`](crate::flags::ProviderFlags)), with
 //! other defaults where a test must not wait: `--seed-count` 64, `--transition-timeout`
 //! 2s, `--sweep-interval` 500ms, `--failed-hold` 8s, `--provider` `fault`,
-//! `--metrics-addr` 0. With the feature `mutants` also `--mutant NAME`
+//! `--metrics-addr` 0, `--max-metadata-keys` 1024 and `--max-metadata-bytes` 4 MiB, so
+//! that large maps are echoed and not refused. With the feature `mutants` also `--mutant NAME`
 //! (see [`Mutant::name`](bigfleet_provider::mutant::Mutant::name); empty = sound).
 //! `--state DIR` keeps the store in `DIR` and the cloud's own truth, one file a
 //! host, in `DIR/cloud`: both outlive `kill -9`.
@@ -80,10 +81,9 @@ pub fn main(flags: &FaultFlags) -> ExitCode {
         eprintln!("bigfleet-provider-fault: {error}");
         return ExitCode::from(2);
     }
-    let provider = flags.provider.clone();
-    let (seed, state) = (provider.seed_count, provider.state.clone());
+    let provider = &flags.provider;
     let timeout = provider.timeouts.timeouts().create;
-    let make = async move || FaultCloud::open(seed, timeout, &state);
+    let make = async || FaultCloud::open(provider.seed_count, timeout, &provider.state);
     serve::main_on("bigfleet-provider-fault", provider, store, make)
 }
 

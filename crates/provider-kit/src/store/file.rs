@@ -112,7 +112,7 @@ fn open(path: &Path) -> Result<Database, StoreError> {
         Ok(Ok(database)) => Ok(database),
         Ok(Err(DatabaseError::DatabaseAlreadyOpen)) => Err(StoreError::Locked(path.to_owned())),
         Ok(Err(DatabaseError::Storage(error))) => Err(storage(path, &error.into())),
-        Ok(Err(error)) => Err(corrupt(path, error)),
+        Ok(Err(error)) => Err(corrupt(path, &error)),
         // The library asserts what a damaged file can break.
         Err(_) => Err(corrupt(path, "the database cannot be read")),
     }
@@ -124,12 +124,12 @@ fn verify(path: &Path, database: &mut Database) -> Result<(), StoreError> {
     match checked {
         Ok(Ok(true)) => Ok(()),
         Ok(Ok(false)) => Err(corrupt(path, "checksums do not match")),
-        Ok(Err(error)) => Err(corrupt(path, error)),
+        Ok(Err(error)) => Err(corrupt(path, &error)),
         Err(_) => Err(corrupt(path, "the database cannot be read")),
     }
 }
 
-fn corrupt(path: &Path, problem: impl ToString) -> StoreError {
+fn corrupt(path: &Path, problem: &(impl ToString + ?Sized)) -> StoreError {
     StoreError::Corrupt { path: path.to_owned(), problem: problem.to_string() }
 }
 
@@ -297,7 +297,7 @@ fn read(path: &Path, database: &Database) -> Result<State, StoreError> {
         state.records.truncate(state.records.len() * 99 / 100);
     }
     match bad {
-        Some(problem) => Err(corrupt(path, problem)),
+        Some(problem) => Err(corrupt(path, &problem)),
         None => Ok(state),
     }
 }

@@ -10,7 +10,7 @@ use std::{
 use bigfleet_model::Machine;
 use bigfleet_provider::{
     mutant::{Mutant, active},
-    protocol::{Binding, Kind},
+    protocol::Kind,
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
@@ -41,8 +41,6 @@ pub(super) struct Drive {
 pub(super) struct Ended {
     /// Of a Create.
     pub(super) host: Option<Host>,
-    /// What a defect binds too late.
-    pub(super) late_binding: Option<Binding>,
 }
 
 /// Why it failed.
@@ -152,9 +150,7 @@ impl<C: Cloud> Attempts<C> {
         let machine = &record.machine;
         match kind {
             Kind::Create => match self.persist(Act::Create, &mut op, machine).await? {
-                Answer::Host(host) if !host.reference.is_empty() => {
-                    Ok(Ended { host: Some(host), ..Ended::default() })
-                }
+                Answer::Host(host) if !host.reference.is_empty() => Ok(Ended { host: Some(host) }),
                 _ => Err(Failure::NamelessHost),
             },
             Kind::Configure => {

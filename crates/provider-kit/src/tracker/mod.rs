@@ -14,7 +14,7 @@ use bigfleet_model::{HostRef, MachineId, MachineState, gate::inventory};
 use bigfleet_net::duration;
 use bigfleet_provider::{
     mutant::{Mutant, active},
-    protocol::{Binding, Event, Kind, News, OperationId, Step, step},
+    protocol::{Event, Kind, News, OperationId, Step, step},
 };
 use bigfleet_wire::v1alpha1 as wire;
 use tokio::{
@@ -89,7 +89,7 @@ impl<C: Cloud> Tracker<C> {
 
     async fn transition(&self, work: Work) {
         let Work { record, start, deadline } = work;
-        let Start { kind, operation, blob, late_binding, inflight } = start;
+        let Start { kind, operation, blob, inflight } = start;
         let id = record.machine.id.clone();
         let op = Op {
             id: operation.id.clone(),
@@ -120,11 +120,10 @@ impl<C: Cloud> Tracker<C> {
         self.metrics.transition(kind, outcome, took);
         let late = matches!(ended, Err(Failure::TimedOut(_))).then_some(Late { call, kind, op });
         let failed = ended.is_err();
-        if !failed {
-            self.detour(&id, kind).await;
+        if !failed && kind == Kind::Create && active(Mutant::CreateNeverEnds) {
+            return;
         }
-        self.settle(&id, kind, &operation.id, ended.map(|ended| Ended { late_binding, ..ended }))
-            .await;
+        self.settle(&id, kind, &operation.id, ended).await;
         drop(inflight);
         if failed {
             self.repair(&id, late).await;
@@ -141,7 +140,7 @@ impl<C: Cloud> Tracker<C> {
         operation: &OperationId,
         ended: Result<Ended, Failure>,
     ) {
-        let (Ended { host, late_binding }, failure) = match ended {
+        let (Ended { host }, failure) = match ended {
             Ok(ended) => (ended, None),
             Err(failure) => (Ended::default(), Some(failure)),
         };
@@ -169,9 +168,6 @@ impl<C: Cloud> Tracker<C> {
             effects.apply(&mut next.machine, news);
             if let Some(host) = &host {
                 refine(&mut next, host);
-            }
-            if let Some(Binding { cluster, metadata }) = late_binding.clone() {
-                (next.machine.cluster, next.machine.shard_metadata) = (Some(cluster), metadata);
             }
             if active(Mutant::DrainReverts) && kind == Kind::Drain && grace.is_zero() {
                 next = Record::clone(record);

@@ -49,13 +49,7 @@ impl<C: Cloud> Tracker<C> {
         let timeout = self.config.timeouts.of(kind, operation.grace);
         let deadline = self.clock.at(operation.started, timeout).max(Instant::now() + LEAST_LEFT);
         tracing::info!(machine = %id, %kind, operation = %operation.id, "resumed after a restart");
-        let start = Start {
-            kind,
-            operation,
-            blob: Vec::new(),
-            late_binding: None,
-            inflight: inflight.resume(),
-        };
+        let start = Start { kind, operation, blob: Vec::new(), inflight: inflight.resume() };
         self.begin(Work { record, start, deadline });
     }
 

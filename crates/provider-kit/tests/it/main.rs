@@ -2,6 +2,8 @@
 //!
 //! Random tests print their seed; `BIGFLEET_SEED` replays one.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 mod callers;
 mod chaos;
 mod durable;

@@ -159,3 +159,33 @@ async fn provider_inv_03_a_restart_resumes_or_fails_what_it_finds() {
     rig.stop().await;
     assert_eq!(std::fs::read_dir(state.path().join("cloud")).unwrap().count(), 3);
 }
+
+#[tokio::test]
+async fn metrics_have_the_names_of_the_chapter() {
+    let cloud = FaultCloud::open(1, Duration::from_secs(2), std::path::Path::new("")).unwrap();
+    let mut rig = Rig::local(cloud, MemStore::new(), config()).await.unwrap();
+    rig.bind("spec-000000", "c").await;
+    let mut registry = prometheus_client::registry::Registry::default();
+    rig.kit.register_metrics(&mut registry);
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    for name in [
+        "rpc_total{method=\"Create\",code=\"OK\"}",
+        "rpc_seconds_count{method=\"Create\"}",
+        "transitions_total{kind=\"create\",outcome=\"done\"}",
+        "transition_seconds_count{kind=\"configure\"}",
+        "machines{state=\"CONFIGURED\",capacity_type=\"ON_DEMAND\"} 1",
+        "fenced_total 0",
+        "inflight 0",
+        "store_commit_seconds_count",
+        "store_errors_total 0",
+        "hosts_lost_total 0",
+        "cloud_calls_total{op=\"bootstrap\",outcome=\"ok\"}",
+        "cloud_seconds_count{op=\"ready\"}",
+        "panics_total 0",
+        "readiness_gate{mode=\"observed\"} 1",
+    ] {
+        assert!(text.contains(&format!("bigfleet_provider_{name}")), "{name} not in:\n{text}");
+    }
+    rig.stop().await;
+}

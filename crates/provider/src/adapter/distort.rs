@@ -7,7 +7,8 @@ use bigfleet_wire::v1alpha1 as wire;
 
 use crate::mutant::{Mutant, active};
 
-pub(super) fn distort(state: MachineState, shown: &mut wire::Machine) {
+/// What a broken provider shows instead of this.
+pub fn distort(state: MachineState, shown: &mut wire::Machine) {
     static READS: AtomicU64 = AtomicU64::new(0);
     let reads = READS.fetch_add(1, Ordering::Relaxed);
     for mutant in Mutant::ALL.iter().copied().filter(|mutant| active(*mutant)) {
@@ -30,10 +31,8 @@ fn distort_by(mutant: Mutant, state: MachineState, reads: u64, shown: &mut wire:
             shown.state = MachineState::Failed.to_wire();
             shown.last_error = "not yet".into();
         }
-        (Mutant::SettledFlaps, MachineState::Idle | MachineState::Configured) => {
-            if reads % 4 == 3 {
-                shown.state = MachineState::Draining.to_wire();
-            }
+        (Mutant::SettledFlaps, MachineState::Idle | MachineState::Configured) if reads % 4 == 3 => {
+            shown.state = MachineState::Draining.to_wire();
         }
         (Mutant::FailedTextChanges, MachineState::Failed) => {
             shown.last_error = format!("{} (seen {reads} times)", shown.last_error);

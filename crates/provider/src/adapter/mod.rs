@@ -20,6 +20,8 @@ use bigfleet_wire::v1alpha1::{
 use prometheus_client::metrics::counter::Counter;
 use tonic::{Request, Response, Status};
 
+#[cfg(feature = "mutants")]
+pub use self::distort::distort;
 use self::guarded::guarded;
 use crate::{
     error::Error,

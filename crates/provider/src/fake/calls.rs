@@ -78,7 +78,7 @@ impl Fake {
         decide: impl FnOnce(&mut super::world::World) -> Result<T, Error> + Send,
     ) -> Result<T, Error> {
         let Asked { method, machine, token } = asked;
-        let script = self.take_script(method, machine).unwrap_or(Script::next(method));
+        let script = self.take_script(method, machine).unwrap_or_else(|| Script::next(method));
         pause(script.delay).await;
         let answer = {
             let mut world = self.world();

@@ -151,7 +151,7 @@ impl World {
         let Mutation { kind, machine: id, binding, grace } = call;
         self.minted += 1;
         let text = format!("op-{}", self.minted);
-        let operation = OperationId::parse(&text).ok_or_else(|| Error::Internal(text))?;
+        let operation = OperationId::parse(&text).ok_or(Error::Internal(text))?;
         let record = Operation { id: operation.clone(), started: self.now, grace };
         self.operations.start(id.clone(), kind, record);
         self.apply(id, effects, News { binding, ..News::default() });

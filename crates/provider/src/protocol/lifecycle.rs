@@ -261,6 +261,8 @@ impl Effects {
             Field::Set => bind(machine, news.binding),
             Field::Clear => {
                 machine.cluster = None;
+                #[cfg(feature = "mutants")]
+                remember(machine);
                 if !active(Mutant::MetadataKept) {
                     machine.shard_metadata.clear();
                 }
@@ -280,17 +282,31 @@ fn bind(machine: &mut Machine, binding: Option<Binding>) {
         machine.shard_metadata.clear();
         return;
     };
-    let old = std::mem::replace(&mut machine.shard_metadata, metadata);
+    machine.shard_metadata = metadata;
     machine.cluster = Some(cluster);
     #[cfg(feature = "mutants")]
-    garble(&mut machine.shard_metadata, old);
-    #[cfg(not(feature = "mutants"))]
-    drop(old);
+    garble(machine);
+}
+
+/// What drained machines carried, for the mutant that merges: the record itself
+/// must not show it.
+#[cfg(feature = "mutants")]
+static DRAINED: std::sync::Mutex<BTreeMap<bigfleet_model::MachineId, BTreeMap<String, String>>> =
+    std::sync::Mutex::new(BTreeMap::new());
+
+#[cfg(feature = "mutants")]
+fn remember(machine: &Machine) {
+    if active(Mutant::MetadataMerged)
+        && let Ok(mut drained) = DRAINED.lock()
+    {
+        drained.insert(machine.id.clone(), machine.shard_metadata.clone());
+    }
 }
 
 /// The ways not to echo byte for byte.
 #[cfg(feature = "mutants")]
-fn garble(metadata: &mut BTreeMap<String, String>, old: BTreeMap<String, String>) {
+fn garble(machine: &mut Machine) {
+    let metadata = &mut machine.shard_metadata;
     let cut = |metadata: &mut BTreeMap<String, String>, keys: usize| {
         while metadata.len() > keys {
             metadata.pop_last();
@@ -317,8 +333,10 @@ fn garble(metadata: &mut BTreeMap<String, String>, old: BTreeMap<String, String>
         let end = |value: &str| value.floor_char_boundary(4096);
         metadata.values_mut().for_each(|value| value.truncate(end(value)));
     }
-    if active(Mutant::MetadataMerged) {
-        for (key, value) in old {
+    if active(Mutant::MetadataMerged)
+        && let Ok(mut drained) = DRAINED.lock()
+    {
+        for (key, value) in drained.remove(&machine.id).unwrap_or_default() {
             metadata.entry(key).or_insert(value);
         }
     }

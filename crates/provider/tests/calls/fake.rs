@@ -66,17 +66,16 @@ async fn a_repeat_gets_the_same_id_until_a_new_cycle_begins() {
 #[tokio::test]
 async fn equal_calls_at_once_are_one_operation() {
     let fake = fake(FakeOptions::default());
-    let calls = (1..=16).map(|number| {
+    let mut calls = tokio::task::JoinSet::new();
+    for number in 1..=16 {
         let fake = fake.clone();
-        tokio::spawn(async move {
+        calls.spawn(async move {
             // Each from a shard of its own: no fence between them.
             mutate(&fake, &attempt(&format!("s{number}"), 1, 1), Kind::Create, "spec-1").await
-        })
-    });
-    let mut ids = Vec::new();
-    for call in calls.collect::<Vec<_>>() {
-        ids.push(call.await.unwrap().unwrap().operation_id);
+        });
     }
+    let acks = calls.join_all().await.into_iter();
+    let mut ids: Vec<String> = acks.map(|ack| ack.unwrap().operation_id).collect();
     ids.dedup();
     assert_eq!(ids, ["op-1"]);
 }

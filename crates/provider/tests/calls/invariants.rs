@@ -64,8 +64,8 @@ fn random_fake(seed: u64) -> Fake {
     let latency = PerKind { create: Duration::from_secs(1), ..PerKind::default() };
     let options = FakeOptions {
         seed,
-        instant_transitions: seed % 3 == 0,
-        latency: if seed % 2 == 0 { latency } else { PerKind::default() },
+        instant_transitions: seed.is_multiple_of(3),
+        latency: if seed.is_multiple_of(2) { latency } else { PerKind::default() },
         failure_rate: 0.01,
         ..FakeOptions::default()
     };

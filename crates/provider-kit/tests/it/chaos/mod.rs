@@ -42,11 +42,13 @@ impl Random {
     }
 }
 
-/// The seeds of a random test: one if `BIGFLEET_SEED` says so, else the first few.
+/// The seeds of a random test: one if `BIGFLEET_SEED` says so, else the first few, or as
+/// many as `BIGFLEET_LONG_SEEDS` asks for.
 pub(crate) fn seeds(few: u64) -> std::ops::Range<u64> {
-    match std::env::var("BIGFLEET_SEED").ok().and_then(|text| text.parse().ok()) {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    match number("BIGFLEET_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..few,
+        None => 0..number("BIGFLEET_LONG_SEEDS").unwrap_or(few),
     }
 }
 
@@ -158,13 +160,14 @@ async fn start(store: &MemStore, truth: &Arc<Truth>, config: &Config) -> (Kit, S
 /// Invariants 1, 2, 4, 5, 6, 7 and 8 along the way, 2 and 3 at the end; together 9.
 #[tokio::test(start_paused = true)]
 async fn provider_inv_09_any_cloud_keeps_the_invariants() {
+    break_a_rule();
     std::panic::set_hook(Box::new(|info| {
         // The cloud panics by the hundred; a failed check must be seen.
         if !info.to_string().contains("chaos on purpose") {
             eprintln!("{info}");
         }
     }));
-    for seed in seeds(6) {
+    for seed in seeds(40) {
         println!("seed {seed}");
         let mut world = World::new(seed).await;
         for step in 0..300 {
@@ -199,5 +202,48 @@ async fn provider_inv_09_any_cloud_keeps_the_invariants() {
             assert_eq!(held, known, "seed {seed}: {}", machine.id);
         }
         world.kit.stop().await;
+    }
+}
+
+/// In a child process: a mutant is a whole broken provider.
+#[cfg(feature = "mutants")]
+const MUTANT: &str = "BIGFLEET_TEST_MUTANT";
+
+#[cfg(feature = "mutants")]
+fn break_a_rule() {
+    use bigfleet_provider::mutant::{Mutant, set};
+    let name = std::env::var(MUTANT).unwrap_or_default();
+    set(Mutant::ALL.iter().copied().find(|mutant| mutant.name() == name));
+}
+
+#[cfg(not(feature = "mutants"))]
+fn break_a_rule() {}
+
+/// The invariants above can fail: each of these defects is noticed.
+#[cfg(feature = "mutants")]
+#[test]
+fn each_defect_is_noticed_under_chaos() {
+    use bigfleet_provider::mutant::Mutant;
+    for (mutant, invariant) in [
+        (Mutant::FenceAcceptsEqual, "invariant 1"),
+        (Mutant::PositionIsFenced, "invariant 1"),
+        (Mutant::HostAtSpeculative, "invariant 4"),
+        (Mutant::FailedWithoutText, "invariant 4"),
+        (Mutant::TimeoutNeverFires, "invariant 5"),
+        (Mutant::MetadataKept, "invariant"),
+        (Mutant::DeltaMissesOne, "invariant 7"),
+        (Mutant::ConfiguredBeforeReady, "invariant 8"),
+        (Mutant::RepairOff, "never came to rest"),
+    ] {
+        let test = "chaos::provider_inv_09_any_cloud_keeps_the_invariants";
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test])
+            .env(MUTANT, mutant.name())
+            .output()
+            .unwrap();
+        let text =
+            String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{} was not noticed", mutant.name());
+        assert!(text.contains(invariant), "{}: {text}", mutant.name());
     }
 }

@@ -25,20 +25,22 @@ pub(super) struct View {
     since: HashMap<String, (MachineState, Instant)>,
     /// The last operation of a kind.
     operations: HashMap<(String, u64), String>,
-    longest: Duration,
+    timeout: Duration,
+    longest_drain: Duration,
 }
 
 impl View {
     pub(super) fn new(config: &Config) -> Self {
         // The longest grace that is sent here, and the margin of a drain.
-        let longest = config.timeouts.of(Kind::Drain, Duration::from_secs(1800));
+        let longest_drain = config.timeouts.of(Kind::Drain, Duration::from_secs(1800));
         Self {
             by_delta: BTreeMap::new(),
             cursor: Vec::new(),
             marks: HashMap::new(),
             since: HashMap::new(),
             operations: HashMap::new(),
-            longest,
+            timeout: config.timeouts.create,
+            longest_drain,
         }
     }
 
@@ -78,7 +80,11 @@ impl View {
     pub(super) fn acknowledged(&mut self, kind: u64, ack: &TransitionAck) {
         let machine = ack.machine.as_ref().unwrap();
         check_shape(machine);
-        self.operations.insert((machine.id.clone(), kind), ack.operation_id.clone());
+        let known = self.operations.insert((machine.id.clone(), kind), ack.operation_id.clone());
+        if known.as_ref() != Some(&ack.operation_id) {
+            // A new cycle, though nobody may have looked in between.
+            self.since.remove(&machine.id);
+        }
     }
 
     /// Invariants 2, 4, 5, 6, 7 and 8, as of now.
@@ -123,11 +129,15 @@ impl View {
                 self.since.remove(&machine.id);
                 continue;
             }
-            let entry = self.since.entry(machine.id.clone()).or_insert((state, Instant::now()));
+            let entry =
+                self.since.entry(machine.id.clone()).or_insert_with(|| (state, Instant::now()));
             if entry.0 != state {
                 *entry = (state, Instant::now());
             }
-            let limit = self.longest + Duration::from_secs(5);
+            let limit = match state {
+                MachineState::Draining => self.longest_drain,
+                _ => self.timeout,
+            } + Duration::from_secs(5);
             assert!(entry.1.elapsed() <= limit, "invariant 5: {} stays {state:?}", machine.id);
         }
     }
