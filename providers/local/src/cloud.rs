@@ -1,6 +1,6 @@
 //! The provider's one trait.
 
-use std::{io, time::Duration};
+use std::{io, pin::Pin, time::Duration};
 
 use bigfleet_provider_kit::{Caps, Cloud, CloudError, Handle, Host, Machine, Offer, Op, Ready};
 
@@ -19,7 +19,7 @@ impl LocalCloud {
     pub fn open(flags: &LocalFlags) -> Result<Self, Error> {
         let clusters = Clusters::new(flags)?;
         let provider = &flags.provider;
-        let slots = slots::slots(&provider.provider, provider.seed_count);
+        let slots = slots::slots(flags.slot_prefix(), provider.seed_count);
         Ok(Self { slots, hosts: Hosts::open(&provider.state)?, clusters })
     }
 
@@ -74,12 +74,12 @@ impl Cloud for LocalCloud {
 
     async fn create(&self, op: &Op, machine: &Machine) -> Result<Host, CloudError> {
         let id = machine.id.as_str();
-        let work = async {
+        let work = Box::pin(async {
             // A slot that was lost may have left a Node.
             self.leave(id).await?;
             self.hosts.reserve(id).map_err(|error| unkept(&error))?;
             Ok(Host::new(names::provider_id(id)))
-        };
+        });
         unless_cancelled(op, work).await
     }
 
@@ -92,7 +92,7 @@ impl Cloud for LocalCloud {
         _: &[u8],
     ) -> Result<(), CloudError> {
         let id = machine.id.as_str();
-        let work = async {
+        let work = Box::pin(async {
             self.clusters.check(cluster).await?;
             let placed = self.hosts.get(id).and_then(|reservation| reservation.cluster);
             if placed.is_some_and(|placed| placed != cluster) {
@@ -100,17 +100,17 @@ impl Cloud for LocalCloud {
             }
             self.hosts.place(id, cluster).map_err(|error| unkept(&error))?;
             self.clusters.join(op, machine, cluster).await
-        };
+        });
         unless_cancelled(op, work).await
     }
 
     async fn ready(&self, op: &Op, machine: &Machine, cluster: &str) -> Result<Ready, CloudError> {
-        unless_cancelled(op, self.clusters.ready(op, &machine.id, cluster)).await
+        unless_cancelled(op, Box::pin(self.clusters.ready(op, &machine.id, cluster))).await
     }
 
     async fn drain(&self, op: &Op, machine: &Machine, grace: Duration) -> Result<(), CloudError> {
         let id = machine.id.as_str();
-        let work = async {
+        let work = Box::pin(async {
             let placed = self.hosts.get(id).and_then(|reservation| reservation.cluster);
             if let Some(cluster) = placed.filter(|_| !grace.is_zero()) {
                 let until = self.hosts.evict_until(id, op.id.as_str(), grace);
@@ -119,24 +119,25 @@ impl Cloud for LocalCloud {
             }
             self.leave(id).await?;
             self.hosts.reserve(id).map_err(|error| unkept(&error))
-        };
+        });
         unless_cancelled(op, work).await
     }
 
     async fn destroy(&self, op: &Op, machine: &Machine) -> Result<(), CloudError> {
         let id = machine.id.as_str();
-        let work = async {
+        let work = Box::pin(async {
             self.leave(id).await?;
             self.hosts.free(id).map_err(|error| unkept(&error))
-        };
+        });
         unless_cancelled(op, work).await
     }
 }
 
-/// Everything here may be left at any await: each step can be taken again.
+/// Everything here may be left at any await: each step can be taken again. Boxed, since
+/// calls of an API server make large futures.
 async fn unless_cancelled<T>(
     op: &Op,
-    work: impl Future<Output = Result<T, CloudError>>,
+    work: Pin<Box<impl Future<Output = Result<T, CloudError>>>>,
 ) -> Result<T, CloudError> {
     tokio::select! {
         biased;

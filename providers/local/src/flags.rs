@@ -24,7 +24,7 @@ struct Plain {
     nodes: NodeFlags,
 }
 
-/// `--clusters`, `--default-cluster`, `--kubelet`.
+/// `--clusters`, `--default-cluster`, `--slot-prefix`, `--kubelet`.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Nodes")]
 pub struct NodeFlags {
@@ -36,6 +36,11 @@ pub struct NodeFlags {
     /// Kubeconfig for every cluster id that --clusters does not name
     #[arg(long, value_name = "PATH")]
     pub default_cluster: Option<PathBuf>,
+
+    /// How the ids of slots, and with them the names of Nodes, begin; the provider's name
+    /// unless given. Providers that share a cluster need different ones
+    #[arg(long, value_name = "TEXT")]
+    pub slot_prefix: Option<String>,
 
     /// Who keeps Nodes Ready: this process, or kwok
     #[arg(long, value_name = "WHO", value_enum, default_value_t)]
@@ -51,6 +56,14 @@ pub enum Kubelet {
     Own,
     /// kwok, which finds them by its annotation.
     Kwok,
+}
+
+impl LocalFlags {
+    /// How the ids of slots begin.
+    #[must_use]
+    pub fn slot_prefix(&self) -> &str {
+        self.nodes.slot_prefix.as_deref().unwrap_or(&self.provider.provider)
+    }
 }
 
 impl CommandFactory for LocalFlags {
@@ -90,7 +103,10 @@ mod tests {
             (flags.provider.provider.as_str(), flags.nodes.kubelet),
             ("local", Kubelet::Own)
         );
-        let flags: LocalFlags = try_parse_from(["local", "--kubelet=kwok"]).unwrap();
+        assert_eq!(flags.slot_prefix(), "local");
+        let flags: LocalFlags =
+            try_parse_from(["local", "--kubelet=kwok", "--slot-prefix=a"]).unwrap();
+        assert_eq!(flags.slot_prefix(), "a");
         assert_eq!(flags.nodes.kubelet, Kubelet::Kwok);
         try_parse_from::<LocalFlags>(["local", "--kubelet=other"]).unwrap_err();
     }

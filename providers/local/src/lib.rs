@@ -17,6 +17,8 @@
 //!   lines. A cluster that is not named here is refused at Configure.
 //! - `--default-cluster KUBECONFIG` takes all other cluster ids, which the conformance
 //!   suite makes up as it goes.
+//! - `--slot-prefix TEXT` begins the ids of slots, and with them the names of Nodes; the
+//!   provider's name unless given. Providers that share a cluster need different ones.
 //! - `--kubelet self` (the default) posts status and Leases every 10 s by itself;
 //!   `--kubelet kwok` leaves that to kwok.
 //! - `--use-fake-backend` simulates the clusters: no API server is asked anything.

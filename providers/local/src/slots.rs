@@ -13,12 +13,12 @@ const RESERVE: (u32, u32) = (500, 1);
 /// Every so many slots one is SPOT.
 const SPOT_EVERY: usize = 4;
 
-/// So many slots, named after the provider, so that two of them may share a cluster.
-pub(crate) fn slots(provider: &str, count: usize) -> Vec<Offer> {
-    (0..count).map(|number| slot(provider, number)).collect()
+/// So many slots, whose ids begin so.
+pub(crate) fn slots(prefix: &str, count: usize) -> Vec<Offer> {
+    (0..count).map(|number| slot(prefix, number)).collect()
 }
 
-fn slot(provider: &str, number: usize) -> Offer {
+fn slot(prefix: &str, number: usize) -> Offer {
     let (instance_type, cores, gibibytes) = TYPES[number % TYPES.len()];
     // Each type in each zone.
     let zone = ZONES[number / TYPES.len() % ZONES.len()];
@@ -31,7 +31,7 @@ fn slot(provider: &str, number: usize) -> Offer {
     };
     let price = 0.05 * f64::from(cores);
     Offer {
-        id: format!("{provider}-{number:06}"),
+        id: format!("{prefix}-{number:06}"),
         host: None,
         instance_type: instance_type.to_owned(),
         zone: zone.to_owned(),

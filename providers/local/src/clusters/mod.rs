@@ -134,7 +134,7 @@ fn kubeconfigs(entries: &[String]) -> Result<BTreeMap<String, PathBuf>, Error> {
         }
         let text = fs::read_to_string(entry)
             .map_err(|error| refuse(format!("{error}; give ID=KUBECONFIG or a file of them")))?;
-        let beside = Path::new(entry).parent().unwrap_or(Path::new(""));
+        let beside = Path::new(entry).parent().unwrap_or_else(|| Path::new(""));
         for (number, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {

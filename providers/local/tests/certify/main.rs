@@ -7,32 +7,50 @@
 #[allow(dead_code, reason = "shared with the other tests, which use all of it")]
 mod cluster;
 
+use std::{fs, path::PathBuf};
+
 use bigfleet_conformance::{
     catalogue::Profile,
     filter::Filter,
     progress::Progress,
     runner::{self, Options},
     target::{Target, TargetCommand},
-    tls::Credentials,
+    tls::{Credentials, ShardIssuer},
     verdict::Verdict,
 };
+use bigfleet_testkit::pki::Pki;
 use cluster::Cluster;
 
 /// The suite boots several instances at once. Each has a state of its own, and all share
-/// the API server; so each gets a name, and with it Nodes, of its own.
-const NAMED_AFTER_STATE: &str =
-    r#"state=$1; shift; exec "$@" --state="$state" --provider="local-$(basename "$state")""#;
+/// the API server; so each gets slots, and with them Nodes, of its own.
+const NAMED_AFTER_STATE: &str = r#"
+    state=$1; shift
+    exec "$@" --state="$state" --slot-prefix="local-$(basename "$(dirname "$state")")"
+"#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn certified_in_a_real_api_server() {
     let Some(cluster) = Cluster::start_or_skip() else {
         return;
     };
+    // Over mTLS, or nobody could tell that a shard speaks for another.
+    let pki = Pki::new().unwrap();
+    let tls = pki.material(&["bigfleet://provider/local"]).unwrap();
+    let ca_key = cluster.folder().join("ca.key");
+    fs::write(&ca_key, pki.ca_key_pem()).unwrap();
+    let issuer = ShardIssuer::load(&tls.ca(), &tls.ca(), &ca_key).unwrap();
+    let credentials = Credentials::Issued(Box::new(issuer));
+    let flag = |name: &str, path: PathBuf| format!("--{name}={}", path.display());
+    let tls_flags =
+        [flag("tls-cert", tls.cert()), flag("tls-key", tls.key()), flag("tls-ca", tls.ca())];
+    let tls_flags = tls_flags.each_ref().map(String::as_str);
+
     let default = format!("--default-cluster={}", cluster.kubeconfig().display());
     let words = [
         ["/bin/sh", "-c", NAMED_AFTER_STATE, "sh", "{state}"].as_slice(),
         &[env!("CARGO_BIN_EXE_bigfleet-provider-local")],
         &["--addr={addr}", "--metrics-addr={metrics}", "--seed-count={seed}", &default],
+        &tls_flags,
     ];
     let command = TargetCommand::of_words(words.concat().into_iter().map(str::to_owned).collect());
     let variable = |name| std::env::var(name).unwrap_or_default();
@@ -51,8 +69,7 @@ async fn certified_in_a_real_api_server() {
     };
     println!("seed {seed}: BIGFLEET_SEED replays it");
     let progress = Progress::on_stderr(0);
-    let report =
-        runner::run(options, Target::Command(command), Credentials::Plaintext, &progress).await;
+    let report = runner::run(options, Target::Command(command), credentials, &progress).await;
     let report = report.unwrap();
     assert_eq!(report.verdict, Verdict::Certified, "{}", report.human());
     println!("{}", report.human());
