@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use bigfleet_provider_kit::{
@@ -14,6 +15,7 @@ use kube::{
     Api,
     api::{DeleteParams, ListParams, PostParams, Preconditions},
 };
+use tokio::task::JoinSet;
 
 use super::{evict, heartbeat::Heartbeats, node, sighting::Sighting};
 use crate::{
@@ -62,15 +64,25 @@ impl KubeClusters {
         }
     }
 
-    pub(super) async fn sight(&self) -> Sighting {
+    /// All servers at once: one that is slow to answer must not use up the time of a sweep.
+    pub(super) async fn sight(self: &Arc<Self>) -> Sighting {
+        let mut looks = JoinSet::new();
+        for (path, id) in self.servers.clone() {
+            let this = self.clone();
+            looks.spawn(async move {
+                let seen = this.list(&path, id.as_deref()).await;
+                (path, seen)
+            });
+        }
         let mut sighting = Sighting { nodes: Some(self.nodes.clone()), ..Sighting::default() };
-        for (path, id) in &self.servers {
-            let seen = self.list(path, id.as_deref()).await;
+        while let Some(looked) = looks.join_next().await {
+            // A server without an entry counts as one that did not answer.
+            let Ok((path, seen)) = looked else { continue };
             if let Err(problem) = &seen {
                 let kubeconfig = path.display();
                 tracing::warn!(%kubeconfig, %problem, "cannot list nodes: none counts as lost");
             }
-            sighting.servers.insert(path.clone(), seen.ok());
+            sighting.servers.insert(path, seen.ok());
         }
         sighting
     }
