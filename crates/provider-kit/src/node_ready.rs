@@ -1,7 +1,12 @@
 //! Whether a node has joined its cluster and is Ready, asked of that cluster's own
 //! API server (provider chapter §5).
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{
@@ -12,6 +17,10 @@ use kube::{
 use tokio::sync::Mutex;
 
 use crate::cloud::{CloudError, Ready};
+
+/// An API server that does not answer must not hold up the others.
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
 /// How a node is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,14 +35,28 @@ pub enum NodeKey {
 #[derive(Clone)]
 pub struct NodeReady {
     kubeconfigs: Arc<BTreeMap<String, PathBuf>>,
-    clients: Arc<Mutex<BTreeMap<String, Client>>>,
+    default: Option<Arc<Path>>,
+    clients: Arc<Mutex<BTreeMap<PathBuf, Client>>>,
 }
 
 impl NodeReady {
     /// With the kubeconfig of each cluster id.
     #[must_use]
     pub fn new(kubeconfigs: BTreeMap<String, PathBuf>) -> Self {
-        Self { kubeconfigs: Arc::new(kubeconfigs), clients: Arc::default() }
+        Self { kubeconfigs: Arc::new(kubeconfigs), default: None, clients: Arc::default() }
+    }
+
+    /// All other cluster ids are of this kubeconfig.
+    #[must_use]
+    pub fn with_default(mut self, kubeconfig: &Path) -> Self {
+        self.default = Some(kubeconfig.into());
+        self
+    }
+
+    /// The kubeconfig of a cluster.
+    #[must_use]
+    pub fn kubeconfig(&self, cluster: &str) -> Option<&Path> {
+        self.kubeconfigs.get(cluster).map(PathBuf::as_path).or(self.default.as_deref())
     }
 
     /// For [`Cloud::ready`](crate::Cloud::ready): whether the node's Ready condition
@@ -51,23 +74,33 @@ impl NodeReady {
         Ok(if node.as_ref().is_some_and(is_ready) { Ready::Yes } else { Ready::NotYet })
     }
 
-    async fn client(&self, cluster: &str) -> Result<Client, CloudError> {
-        let mut clients = self.clients.lock().await;
-        if let Some(client) = clients.get(cluster) {
-            return Ok(client.clone());
-        }
-        let path = self.kubeconfigs.get(cluster).ok_or_else(|| {
+    /// The client of a cluster, for a provider that does more than look.
+    pub async fn client(&self, cluster: &str) -> Result<Client, CloudError> {
+        let path = self.kubeconfig(cluster).ok_or_else(|| {
             CloudError::Fatal(format!("no kubeconfig for cluster {cluster:?}; add one"))
         })?;
+        self.client_of(path).await
+    }
+
+    /// The client of a kubeconfig.
+    pub async fn client_of(&self, path: &Path) -> Result<Client, CloudError> {
+        let mut clients = self.clients.lock().await;
+        if let Some(client) = clients.get(path) {
+            return Ok(client.clone());
+        }
         let problem = |error: &dyn std::fmt::Display| {
             CloudError::Retry(format!("{}: {error}", path.display()))
         };
         let file = Kubeconfig::read_from(path).map_err(|error| problem(&error))?;
-        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
+        let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
             .await
             .map_err(|error| problem(&error))?;
+        config.connect_timeout = Some(CONNECT_WITHIN);
+        config.read_timeout = Some(ANSWER_WITHIN);
+        // A budget's 429 is an answer, and the kit has retries and deadlines of its own.
+        config.default_retry = false;
         let client = Client::try_from(config).map_err(|error| problem(&error))?;
-        clients.insert(cluster.to_owned(), client.clone());
+        clients.insert(path.to_owned(), client.clone());
         Ok(client)
     }
 }
@@ -84,11 +117,15 @@ fn later(error: kube::Error) -> CloudError {
     CloudError::Retry(error.to_string())
 }
 
-fn provider_id(node: &Node) -> Option<&str> {
+/// Its `spec.providerID`.
+#[must_use]
+pub fn provider_id(node: &Node) -> Option<&str> {
     node.spec.as_ref()?.provider_id.as_deref()
 }
 
-fn is_ready(node: &Node) -> bool {
+/// Whether its Ready condition is True.
+#[must_use]
+pub fn is_ready(node: &Node) -> bool {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
     conditions
         .into_iter()
@@ -119,6 +156,16 @@ mod tests {
         assert!(!is_ready(&Node::default()));
         assert_eq!(provider_id(&node("True")), Some("p://1"));
         assert_eq!(provider_id(&Node::default()), None);
+    }
+
+    #[test]
+    fn the_default_takes_the_clusters_that_are_not_named() {
+        let named = BTreeMap::from([("a".to_owned(), PathBuf::from("/a"))]);
+        let nodes = NodeReady::new(named);
+        assert_eq!(nodes.kubeconfig("b"), None);
+        let nodes = nodes.with_default(Path::new("/other"));
+        assert_eq!(nodes.kubeconfig("a"), Some(Path::new("/a")));
+        assert_eq!(nodes.kubeconfig("b"), Some(Path::new("/other")));
     }
 
     #[tokio::test]

@@ -50,6 +50,12 @@ impl Pki {
         self.issuer.pem()
     }
 
+    /// Its private key in PEM, for a tool under test that issues certificates itself.
+    #[must_use]
+    pub fn ca_key_pem(&self) -> String {
+        self.issuer.key().serialize_pem()
+    }
+
     /// A leaf for servers and clients with these URI SANs, valid for a day.
     pub fn issue(&self, identities: &[&str], hosts: &[&str]) -> Result<Leaf, Error> {
         let now = OffsetDateTime::now_utc();
