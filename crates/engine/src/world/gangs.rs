@@ -5,6 +5,9 @@ use bigfleet_model::{Dimension, Group, Totals};
 use super::{Constraint, GangRow, PoolKey, Prepared, World, demand::blank};
 use crate::handle::{ClusterIx, GroupIx, PreparedIx, ProfileIx};
 
+/// Cluster, folded profile and size.
+pub(super) type GangId = (ClusterIx, ProfileIx, Totals);
+
 impl World {
     /// Lets gangs fold, or keeps them from it.
     pub(crate) fn set_folding(&mut self, folding: bool) {
@@ -40,18 +43,18 @@ impl World {
             let row = &self.needs[need];
             if !row.removed && row.gangs.is_none() && self.may_fold(row) {
                 self.touch(need);
+                self.leave_gangs(need);
                 self.join_gangs(need);
                 self.touch(need);
             }
         }
     }
 
-    /// Whether a need is a gang that wants something and may fold. One that is larger
-    /// than what its units fit never does, for its fold would find and own nothing;
-    /// but a single unit always folds.
-    fn may_fold(&self, need: &Prepared) -> bool {
-        let (wanted, pool) = (&need.aggregate, &self.pools[need.pool]);
-        need.constraint == Constraint::Same
+    /// Whether a gang may fold. One that is larger than what its units fit never does,
+    /// for its fold would find and own nothing; but a single unit always folds.
+    fn may_fold(&self, gang: &Prepared) -> bool {
+        let (wanted, pool) = (&gang.aggregate, &self.pools[gang.pool]);
+        gang.constraint == Constraint::Same
             && !wanted.is_zero()
             && (pool.largest.covers(wanted)
                 || self.largest_fold.covers(wanted)
@@ -59,26 +62,45 @@ impl World {
                 || !wanted.covers(&pool.key.unit))
     }
 
-    /// Gangs that want something may fold with their like (§4.2).
-    pub(super) fn join_gangs(&mut self, number: PreparedIx) {
+    /// What makes gangs alike; none of what is no gang, or wants nothing.
+    fn gang_id(&mut self, number: PreparedIx) -> Option<GangId> {
         let row = &self.needs[number];
-        if self.unfolded || !self.may_fold(row) {
-            return;
+        if row.constraint != Constraint::Same || row.aggregate.is_zero() {
+            return None;
         }
         let (cluster, gang, unit) = (row.cluster, row.profile, row.aggregate.clone());
-        let profile = self.folded_profile(gang);
-        let id = (cluster, profile, unit);
-        let gangs = match self.gang_numbers.get(&id) {
-            Some(known) => *known,
-            None => self.form_gangs(id),
-        };
-        // Those who may fold are decided as one, and keep nothing meanwhile.
+        Some((cluster, self.folded_profile(gang), unit))
+    }
+
+    /// Gangs that want something may fold with their like (§4.2). As long as none of
+    /// them may, each is decided by itself.
+    pub(super) fn join_gangs(&mut self, number: PreparedIx) {
+        let Some(id) = self.gang_id(number).filter(|_| !self.unfolded) else { return };
+        if let Some(known) = self.gang_numbers.get(&id) {
+            return self.enter(number, *known);
+        }
+        if !self.may_fold(&self.needs[number]) {
+            self.loose_gangs.entry(id).or_default().push(number);
+            return;
+        }
+        let loose = self.loose_gangs.remove(&id).unwrap_or_default();
+        let gangs = self.form_gangs(id);
+        self.enter(number, gangs);
+        for other in loose {
+            self.touch(other);
+            self.enter(other, gangs);
+            self.touch(other);
+        }
+    }
+
+    /// Those who may fold are decided as one, and keep nothing meanwhile.
+    fn enter(&mut self, number: PreparedIx, gangs: GroupIx) {
         self.start_afresh(number);
         self.gangs[gangs].members.push(number);
         self.needs[number].gangs = Some(gangs);
     }
 
-    fn form_gangs(&mut self, id: (ClusterIx, ProfileIx, Totals)) -> GroupIx {
+    fn form_gangs(&mut self, id: GangId) -> GroupIx {
         let (cluster, profile, unit) = id.clone();
         let group = Group::from(unit_text(&unit));
         let fingerprint = self.fingerprint(profile).clone();
@@ -109,7 +131,9 @@ impl World {
 
     pub(super) fn leave_gangs(&mut self, number: PreparedIx) {
         self.needs[number].folded_into = None;
-        let Some(gangs) = self.needs[number].gangs.take() else { return };
+        let Some(gangs) = self.needs[number].gangs.take() else {
+            return self.leave_loose(number);
+        };
         self.gangs[gangs].members.retain(|known| *known != number);
         if self.gangs[gangs].members.is_empty() {
             let fold = self.gangs[gangs].fold;
@@ -123,6 +147,16 @@ impl World {
             self.gang_numbers.remove(&id);
             self.free_gangs.push(gangs);
             self.free_needs.push(fold);
+        }
+    }
+
+    fn leave_loose(&mut self, number: PreparedIx) {
+        let Some(id) = self.gang_id(number) else { return };
+        if let Some(alike) = self.loose_gangs.get_mut(&id) {
+            alike.retain(|known| *known != number);
+            if alike.is_empty() {
+                self.loose_gangs.remove(&id);
+            }
         }
     }
 }

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use bigfleet_model::{Class, Fingerprint, Group, Profile, Totals};
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashTable};
+use smallvec::SmallVec;
 
 pub(crate) use alike::Supply;
 pub(crate) use class::{ClassIndex, ClassRow, UnboundRuns};
@@ -67,7 +68,9 @@ pub(crate) struct World {
     pub(crate) needs: Column<PreparedIx, Prepared>,
     free_needs: Vec<PreparedIx>,
     pub(crate) gangs: Column<GroupIx, GangRow>,
-    gang_numbers: HashMap<(ClusterIx, ProfileIx, Totals), GroupIx, FixedState>,
+    gang_numbers: HashMap<gangs::GangId, GroupIx, FixedState>,
+    /// Gangs that cannot fold, of sizes of which none can.
+    loose_gangs: HashMap<gangs::GangId, SmallVec<[PreparedIx; 2]>, FixedState>,
     free_gangs: Vec<GroupIx>,
     /// Gangs stay what they are even where they fit a machine.
     unfolded: bool,
