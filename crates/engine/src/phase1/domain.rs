@@ -104,7 +104,13 @@ impl Judged {
 impl Phase1<'_> {
     /// Chooses and records the domain; none if no domain has any supply.
     pub(super) fn choose_domain(&mut self, need: PreparedIx, reach: Reach) {
-        let pool = self.world.needs[need].pool;
+        let row = &self.world.needs[need];
+        let pool = row.pool;
+        // One that wants nothing owns nothing, and others took of its machines freely.
+        let robbed = row.has_gaps || self.owned_claims(need) != row.credits.len();
+        if row.kept && robbed {
+            self.world.start_afresh(need);
+        }
         self.count_domains(pool);
         let mut buckets = std::mem::take(&mut self.scratch.buckets);
         buckets.start_over(self.world.pools[pool].domains.len());
