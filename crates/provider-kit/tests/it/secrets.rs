@@ -42,7 +42,9 @@ async fn the_blob_is_in_no_log_line_and_in_no_file() {
     let filter =
         tracing_subscriber::EnvFilter::new("bigfleet_provider_kit=trace,bigfleet_net=trace");
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines.clone());
-    let _guard = tracing::subscriber::set_default(subscriber.finish());
+    // For all threads: a line that another test meets first, on a thread where nobody
+    // listens, would count as one that nobody wants.
+    tracing::subscriber::set_global_default(subscriber.finish()).unwrap();
     let state = tempfile::tempdir().unwrap();
     let timeout = std::time::Duration::from_secs(2);
     let cloud = FaultCloud::open(2, timeout, state.path()).unwrap();
