@@ -107,8 +107,7 @@ impl Phase1<'_> {
         let row = &self.world.needs[need];
         let pool = row.pool;
         // One that wants nothing owns nothing, and others took of its machines freely.
-        let robbed = row.has_gaps || self.owned_claims(need) != row.credits.len();
-        if row.kept && robbed {
+        if row.kept && (row.has_gaps || self.owned_claims(need) != row.credits.len()) {
             self.world.start_afresh(need);
         }
         self.count_domains(pool);
@@ -142,12 +141,11 @@ impl Phase1<'_> {
         self.scratch.buckets = buckets;
     }
 
-    /// Where the machines are that a gang keeps.
+    /// Where the machines are that a gang keeps, all of them in one place.
     fn kept_in(&self, need: PreparedIx) -> Option<DomainIx> {
-        let rows = &self.world.machines.rows;
         let row = &self.world.needs[need];
-        let kept = row.credits.iter().find(|machine| rows[**machine].claimant == Some(need))?;
-        self.world.domain(row, rows[*kept].class)
+        let first = row.credits.first()?;
+        self.world.domain(row, self.world.machines.rows[*first].class)
     }
 
     /// The one domain in which the gang's own machines cover it: no rule prefers
