@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use bigfleet_net::grpc::code_name;
 use bigfleet_wire::v1alpha1::{ListFilter, Machine, MachineState as State, TransitionAck};
 use futures_util::future::join_all;
 use tokio::{
@@ -26,7 +27,7 @@ use crate::{
     shard::{Shard, Token},
     target::Instance,
     trace::Trace,
-    wire::{Wire, code_name, state_name},
+    wire::{Wire, state_name},
 };
 
 /// Machines that churn at once.

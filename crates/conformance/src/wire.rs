@@ -6,12 +6,16 @@ use std::{
     time::Duration,
 };
 
-use bigfleet_net::{grpc::connect_lazy, message_limits, rule::Rule};
+use bigfleet_net::{
+    grpc::{code_name, connect_lazy},
+    message_limits,
+    rule::Rule,
+};
 use bigfleet_wire::v1alpha1::{
     ConfigureRequest, CreateRequest, DeleteRequest, DrainRequest, ListFilter, Machine, MachineList,
     MachineRef, MachineState, TransitionAck, capacity_provider_client::CapacityProviderClient,
 };
-use tonic::{Code, Request, Response, Status, transport::Channel};
+use tonic::{Request, Response, Status, transport::Channel};
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 use crate::{Error, shard::Token, tls::Credentials, trace::Trace};
@@ -24,30 +28,6 @@ const LIST_DEADLINE: Duration = Duration::from_secs(120);
 
 /// Who reads: reads take any certificate of the CA.
 const READER: &str = "conformance-reader";
-
-/// The name of a status code on the wire.
-#[must_use]
-pub fn code_name(code: Code) -> &'static str {
-    match code {
-        Code::Ok => "OK",
-        Code::Cancelled => "CANCELLED",
-        Code::Unknown => "UNKNOWN",
-        Code::InvalidArgument => "INVALID_ARGUMENT",
-        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
-        Code::NotFound => "NOT_FOUND",
-        Code::AlreadyExists => "ALREADY_EXISTS",
-        Code::PermissionDenied => "PERMISSION_DENIED",
-        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
-        Code::FailedPrecondition => "FAILED_PRECONDITION",
-        Code::Aborted => "ABORTED",
-        Code::OutOfRange => "OUT_OF_RANGE",
-        Code::Unimplemented => "UNIMPLEMENTED",
-        Code::Internal => "INTERNAL",
-        Code::Unavailable => "UNAVAILABLE",
-        Code::DataLoss => "DATA_LOSS",
-        Code::Unauthenticated => "UNAUTHENTICATED",
-    }
-}
 
 /// The name of a state, `MACHINE_STATE_` left out.
 #[must_use]

@@ -8,7 +8,12 @@ use std::{
     time::Duration,
 };
 
-use bigfleet_net::{grpc::MAX_MESSAGE_BYTES, identity::Identity, peer::Gate, rule::Rule};
+use bigfleet_net::{
+    grpc::{MAX_MESSAGE_BYTES, code_name},
+    identity::Identity,
+    peer::Gate,
+    rule::Rule,
+};
 use bigfleet_provider::{
     mutant::{Mutant, active},
     protocol::{BadArgument, Cursor, FenceRefusal, Kind, Refused, Reject, StateSet, Token},
@@ -254,27 +259,4 @@ fn status(refusal: &Refusal) -> Status {
         Refusal::Unwritten(Unwritten::Store(_) | Unwritten::Stopping) => Code::Unavailable,
     };
     Status::new(code, refusal.to_string())
-}
-
-/// As the metric label has it.
-const fn code_name(code: Code) -> &'static str {
-    match code {
-        Code::Ok => "OK",
-        Code::Cancelled => "CANCELLED",
-        Code::Unknown => "UNKNOWN",
-        Code::InvalidArgument => "INVALID_ARGUMENT",
-        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
-        Code::NotFound => "NOT_FOUND",
-        Code::AlreadyExists => "ALREADY_EXISTS",
-        Code::PermissionDenied => "PERMISSION_DENIED",
-        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
-        Code::FailedPrecondition => "FAILED_PRECONDITION",
-        Code::Aborted => "ABORTED",
-        Code::OutOfRange => "OUT_OF_RANGE",
-        Code::Unimplemented => "UNIMPLEMENTED",
-        Code::Internal => "INTERNAL",
-        Code::Unavailable => "UNAVAILABLE",
-        Code::DataLoss => "DATA_LOSS",
-        Code::Unauthenticated => "UNAUTHENTICATED",
-    }
 }

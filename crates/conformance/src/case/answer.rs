@@ -1,9 +1,10 @@
 //! What came back from a mutation, and what should have.
 
+use bigfleet_net::grpc::code_name;
 use bigfleet_wire::v1alpha1::{Machine, TransitionAck};
 use tonic::{Code, Status};
 
-use crate::{ensure, fail, outcome::Outcome, wire::code_name};
+use crate::{ensure, fail, outcome::Outcome};
 
 /// The longest operation id.
 const LONGEST_ID: usize = 64;

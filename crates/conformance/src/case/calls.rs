@@ -1,5 +1,6 @@
 //! The six calls, with a token of the test's own shard or a given one.
 
+use bigfleet_net::grpc::code_name;
 use bigfleet_wire::v1alpha1::{ListFilter, MachineList};
 use tonic::{Code, Status};
 
@@ -8,7 +9,6 @@ use crate::{
     fail,
     outcome::{Outcome, Stop},
     shard::Token,
-    wire::code_name,
 };
 
 /// What a Configure asks for.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bigfleet_net::grpc::code_name;
 use tonic::Code;
 
 use super::{
@@ -14,7 +15,7 @@ use crate::{
     ensure, fail,
     outcome::Outcome,
     random::Random,
-    wire::{code_name, state_name},
+    wire::state_name,
 };
 
 rows! { Property:

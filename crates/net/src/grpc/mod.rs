@@ -5,6 +5,7 @@
 //! generated server and client in [`message_limits!`](crate::message_limits).
 
 mod client;
+mod code;
 mod connection;
 mod deadline;
 mod health;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 pub use bigfleet_wire::MAX_MESSAGE_BYTES;
 pub use client::{CONNECT_TIMEOUT, connect, connect_lazy};
+pub use code::code_name;
 pub use connection::ConnectionLimits;
 pub use deadline::Deadline;
 pub use server::GrpcServer;
