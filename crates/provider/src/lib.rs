@@ -17,7 +17,7 @@
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 //! let fake = Fake::new(FakeOptions::default());
-//! fake.seed(&Seed { speculative: 3, ..Seed::default() });
+//! fake.seed(&Seed { speculative: 3, ..Seed::default() }).unwrap();
 //! let provider = Stamped::new(fake.clone(), Identity::new("shard-0", 1));
 //!
 //! let ack = provider.create(&"spec-0".into(), None).await?;

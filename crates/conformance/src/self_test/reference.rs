@@ -79,7 +79,7 @@ fn broke(error: impl std::fmt::Display) -> Stop {
 /// A fake with one idle machine, and a shard that speaks to it.
 async fn idle(options: FakeOptions) -> Outcome<(Fake, impl Provider, MachineId)> {
     let fake = Fake::new(options);
-    fake.seed(&Seed { speculative: 1, ..Seed::default() });
+    fake.seed(&Seed { speculative: 1, ..Seed::default() }).map_err(broke)?;
     let shard = Stamped::new(fake.clone(), Identity::new("conformance-reference", 1));
     let machine = MachineId::from("spec-0");
     shard.create(&machine, None).await.map_err(broke)?;

@@ -112,7 +112,7 @@ async fn fake_on_the_wire(flags: &FakeFlags) -> Result<(), Error> {
         ),
     };
     let fake = Fake::new(options);
-    fake.seed(&seed);
+    fake.seed(&seed).map_err(|rejected| Error::Usage(rejected.to_string()))?;
     let readiness = Readiness::new("starting");
     readiness.set_ready();
     let server = GrpcServer::new(Security::Plaintext, readiness)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bigfleet_model::CapacityType;
+use bigfleet_model::{CapacityType, gate::inventory::Rejected};
 
 use super::{Bound, Fake, Offer};
 
@@ -66,20 +66,20 @@ impl Default for Seed {
 }
 
 impl Fake {
-    /// Adds machines of the catalogue.
-    pub fn seed(&self, seed: &Seed) {
-        // The catalogue's own records pass every gate.
+    /// Adds machines of the catalogue, up to the first that no gate lets in: one of
+    /// density 0 has nothing to offer.
+    pub fn seed(&self, seed: &Seed) -> Result<(), Rejected> {
         for index in 0..seed.idle {
             let offer = offer(seed, index, index, CapacityType::BareMetal, 0.0, 0.0);
-            self.add_idle(&format!("idle-{index}"), &offer).ok();
+            self.add_idle(&format!("idle-{index}"), &offer)?;
         }
         for index in 0..seed.speculative {
             let offer = offer(seed, index, index, CapacityType::OnDemand, 1.0, 0.05);
-            self.add_speculative(&format!("spec-{index}"), &offer).ok();
+            self.add_speculative(&format!("spec-{index}"), &offer)?;
         }
         for index in 0..seed.spot {
             let offer = offer(seed, index, index, CapacityType::Spot, 0.3, 0.1);
-            self.add_speculative(&format!("spot-{index}"), &offer).ok();
+            self.add_speculative(&format!("spot-{index}"), &offer)?;
         }
         let stride = seed.stride.max(1);
         for cluster in (0..seed.clusters).filter(|cluster| cluster % stride == seed.shard) {
@@ -92,9 +92,10 @@ impl Fake {
             for index in 0..seed.configured_per_cluster {
                 let offer = offer(seed, 0, index, CapacityType::BareMetal, 0.0, 0.0);
                 let id = format!("conf-s{}-c{cluster}-i{index}", seed.shard);
-                self.add_configured(&id, &offer, &bound).ok();
+                self.add_configured(&id, &offer, &bound)?;
             }
         }
+        Ok(())
     }
 }
 

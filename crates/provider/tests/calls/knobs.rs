@@ -187,7 +187,7 @@ fn machines_fail_by_themselves_at_their_rate() {
     let options = FakeOptions { failure_rate: 0.001, seed: 9, ..FakeOptions::default() };
     let fake = Fake::new(options);
     let (clusters, configured_per_cluster) = (1, 1000);
-    fake.seed(&Seed { clusters, configured_per_cluster, ..Seed::default() });
+    fake.seed(&Seed { clusters, configured_per_cluster, ..Seed::default() }).unwrap();
     let seconds = 100;
     fake.advance(Duration::from_secs(seconds));
     let failed = fake.count(Failed);
@@ -242,7 +242,7 @@ fn the_catalogue() {
         gang_size: 4,
         density: 3,
     };
-    fake.seed(&seed);
+    fake.seed(&seed).unwrap();
     let told = |id: &str| {
         let machine = fake.machine(id).unwrap_or_else(|| panic!("{id}"));
         let class = &machine.class;

@@ -47,7 +47,7 @@ pub(crate) fn fake(options: FakeOptions) -> Fake {
     let (clusters, configured_per_cluster) = (1, 2);
     let seed =
         Seed { speculative: 10, idle: 10, clusters, configured_per_cluster, ..Seed::default() };
-    fake.seed(&seed);
+    fake.seed(&seed).unwrap();
     fake
 }
 
