@@ -1,0 +1,1 @@
+//! The shard: the process around the decision engine (`docs/spec/shard.md`).
