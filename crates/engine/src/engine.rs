@@ -41,6 +41,8 @@ pub struct Engine {
     pub(crate) decided: Decided,
     cycle: u64,
     pub(crate) full_next: bool,
+    /// The last cycle decided everything from nothing.
+    afresh: bool,
     /// The last cycle found claims other than those that were made.
     pub(crate) drifted: bool,
     pub(crate) drifts: u64,
@@ -58,6 +60,8 @@ pub(crate) struct Decided {
     pub(crate) short: Vec<Shortfall>,
     /// Everything that was decided this cycle.
     pub(crate) touched: Vec<PreparedIx>,
+    /// Needs all of whose machines have become Configured.
+    pub(crate) arrived: Vec<PreparedIx>,
     /// Unsettled: decided again next cycle.
     restless: Vec<Unit>,
 }
@@ -129,6 +133,12 @@ impl Engine {
         self.cycle
     }
 
+    /// Whether the last cycle was a full pass: it decided everything from nothing, as
+    /// the first and every hundredth do, and one that found drift or was asked to.
+    pub fn was_full_pass(&self) -> bool {
+        self.afresh
+    }
+
     /// The time that the last cycle was given.
     pub fn decided_at(&self) -> Time {
         self.decided.now
@@ -196,6 +206,23 @@ impl Engine {
         self.look_for_drift();
     }
 
+    /// An engine that decides needs alike, to try something on. It knows neither ids
+    /// nor hosts, and releases nothing.
+    pub(crate) fn for_a_cycle(&self) -> Self {
+        Self {
+            world: self.world.for_a_cycle(),
+            options: self.options,
+            release: self.release,
+            inversions: self.inversions.clone(),
+            decided: Decided { restless: self.decided.restless.clone(), ..Decided::default() },
+            drifted: self.drifted,
+            // Neither the first nor one that decides everything anew: that would
+            // come to the same.
+            cycle: 1,
+            ..Self::default()
+        }
+    }
+
     /// Puts what changed in its place, and everything in question where a full
     /// pass is due. A cycle begins with it; by itself it decides nothing.
     pub fn prepare(&mut self) {
@@ -205,9 +232,14 @@ impl Engine {
         self.world.rank_names();
         // Before restless needs join, which have not changed.
         let scope = if drifted { Scope::Afresh } else { self.scope() };
+        self.decided.arrived.clear();
+        self.afresh = scope == Scope::Afresh;
         self.world.unready.retain(|need| {
             let row = &mut self.world.needs[*need];
             row.listed_unready = row.unready > 0;
+            if !row.listed_unready {
+                self.decided.arrived.push(*need);
+            }
             row.listed_unready
         });
         for unit in std::mem::take(&mut self.decided.restless) {

@@ -6,13 +6,17 @@
 //! byte for byte.
 
 pub mod action;
+mod ask;
 mod both;
 mod decide;
+mod decided;
 mod engine;
 mod explain;
 mod full_pass;
 mod handle;
+mod hints;
 pub mod input;
+mod inventory;
 #[cfg(feature = "json")]
 pub mod json;
 mod ledger;
@@ -29,6 +33,7 @@ mod rows;
 mod testing;
 mod trace;
 mod verdict;
+mod what_if;
 mod world;
 
 pub use action::{Action, ActionCounts, ActionKind};
@@ -36,13 +41,16 @@ pub use both::Difference;
 pub use decide::decide;
 pub use engine::{Engine, Phase};
 pub use explain::{Ahead, DomainCoverage, Explanation, Funnel, Supply};
+pub use hints::{Available, Hints};
 pub use input::{
     CycleInput, Drain, GangKey, HeldBack, NeedKey, NoAcquire, Phase2Options, ReleasePolicy, Time,
     Tracked,
 };
+pub use inventory::{Census, Comparer, Comparison, Count, MachineView, Seen};
 pub use ledger::{Entry, Ledger, Shortage};
 pub use output::{CycleOutput, Detail, Outcome, Reason, Unresolved, Verdict};
 pub use phase_log::{PhaseLog, ShortGang};
 pub use reader::Reader;
 pub use rows::{Preemption, Row};
 pub use trace::Trace;
+pub use what_if::{Rehearsal, WhatIf, WhatIfMachine};

@@ -65,6 +65,24 @@ impl Reader<'_> {
         self.tally.get_or_init(|| Tally::of(&self.engine.world))
     }
 
+    /// The need, as sent, that a machine counts for. Where several gangs share it,
+    /// the first of them.
+    pub fn claimant(&self, machine: &str) -> Option<NeedKey> {
+        let world = &self.engine.world;
+        let number = world.machines.find(machine)?;
+        let need = world.machines.rows[number].claimant?;
+        if !world.needs[need].is_fold() {
+            return Some(self.engine.key_of(need));
+        }
+        let members = world.folded(&world.needs[need]);
+        if members.is_empty() {
+            return None;
+        }
+        let deal = self.deal(need);
+        let first = deal.firsts(members.len()).find(|(dealt, _)| *dealt == number);
+        first.map(|(_, first)| self.engine.key_of(members[first]))
+    }
+
     /// How a fold's machines are dealt out.
     pub(crate) fn deal(&self, fold: PreparedIx) -> Rc<Deal> {
         let drains = self.drains.get_or_init(|| Drains::of(self.engine));

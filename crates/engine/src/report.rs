@@ -4,7 +4,7 @@
 use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
 
 use bigfleet_model::{
-    HostRef, Machine, MachineId, Need,
+    HostRef, Machine, Need,
     grace::{VOLUNTARY_GRACE, drain_grace},
 };
 use foldhash::fast::FixedState;
@@ -264,7 +264,7 @@ impl Engine {
             .filter_map(|(number, row)| Some((world.machines.id(number).into(), row.held_back?)));
         let ready = world.names.clusters.iter().filter(|(_, cluster)| cluster.ready);
         CycleInput {
-            snapshot: all().map(|(number, _)| self.tracked(number)).collect(),
+            snapshot: all().map(|(number, _)| self.tracked_at(number)).collect(),
             demand: needs().map(|(_, row)| self.need(row)).collect(),
             pending: world.machines.pending.values().flatten().cloned().collect(),
             ready: ready.map(|(_, cluster)| cluster.id.clone()).collect(),
@@ -289,12 +289,7 @@ impl Engine {
         }
     }
 
-    /// A machine as it was last reported.
-    pub fn machine(&self, id: &MachineId) -> Option<Tracked> {
-        self.world.machines.find(id).map(|number| self.tracked(number))
-    }
-
-    fn tracked(&self, number: MachineIx) -> Tracked {
+    pub(crate) fn tracked_at(&self, number: MachineIx) -> Tracked {
         let world = &self.world;
         let row = &world.machines.rows[number];
         let reported = world.machines.reported(number);
@@ -311,10 +306,11 @@ impl Engine {
                 class: world.classes[row.class].class.clone(),
                 cluster: reported.cluster.map(|cluster| world.names.clusters[cluster].id.clone()),
                 last_error: error.map(|error| error.to_string()).unwrap_or_default(),
-                shard_metadata: stamp.as_ref().map(|stamp| stamp.to_metadata()).unwrap_or_default(),
+                // All of it is in the stamp, and making it is dear.
+                shard_metadata: Default::default(),
                 stamp,
             },
-            idle_since: row.idle_since.get(),
+            idle_since: world.machines.idle_since.get(&number).copied(),
             drain: world.machines.drains.get(&number).cloned(),
         }
     }

@@ -121,6 +121,9 @@ pub(super) struct Recorder {
     timed: u32,
     whole: Samples,
     phases: [Samples; 3],
+    /// Cycles among the timed ones that were full passes by rule (engine chapter §11):
+    /// one in a hundred, told apart, for it says nothing of the others.
+    full: Samples,
     instructions: Instructions,
 }
 
@@ -132,6 +135,7 @@ impl Recorder {
             timed: run.cycles,
             whole: Samples::default(),
             phases: Default::default(),
+            full: Samples::default(),
             instructions: Instructions::new(),
         }
     }
@@ -148,6 +152,7 @@ impl Recorder {
         cycle: impl Fn(&mut Driver) -> Phases,
     ) {
         let scanned = timed(|| driver.scan());
+        driver.had_full_pass_by_rule();
         let mut step = || {
             next.apply(driver);
             cycle(driver)
@@ -162,15 +167,21 @@ impl Recorder {
         }
         let mut told = Phases::default();
         let (time, count) = self.instructions.of(|| timed(|| told = step()));
-        whole.worked.push(time);
-        whole.scanned.push(scanned);
-        whole.instructions.extend(count);
+        let by_rule = driver.had_full_pass_by_rule();
+        let of_kind = if by_rule { &mut self.full } else { whole };
+        of_kind.worked.push(time);
+        of_kind.scanned.push(scanned);
+        of_kind.instructions.extend(count);
+        if by_rule {
+            return;
+        }
         for (samples, time) in self.phases.iter_mut().zip(told) {
             samples.worked.extend(time);
         }
     }
 
-    /// The whole cycle, and its phases where they were told apart.
+    /// The whole cycle, its phases where they were told apart, and full passes by rule
+    /// where there were any.
     pub(super) fn measurements(mut self, run: &Run, driver: &Driver) -> Vec<Measurement> {
         let variant = self.variant;
         let mut subject = run.subject(variant, driver.machines(), driver.needs());
@@ -185,6 +196,29 @@ impl Recorder {
                 if variant == "cold" { phase.to_owned() } else { format!("{variant}/{phase}") };
             measured.push(samples.measurement(&subject));
         }
+        if !self.full.worked.is_empty() {
+            subject.variant = format!("{variant}/full");
+            measured.push(self.full.measurement(&subject));
+        }
         measured
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_pass_by_rule_is_told_apart_from_the_other_cycles() {
+        let (run, mut driver) = (Run::new("nothing", 197, 1), Driver::new(1));
+        // Cycles 1 to 200 of this engine: the first, and the hundredth after it.
+        let measured = steps(&run, &mut driver, "quiet", |_| Change::default());
+        let cycles = |variant: &str| {
+            measured.iter().find(|one| one.variant == variant).map(|one| one.cycles)
+        };
+        // The first is among those whose allocations are counted.
+        assert_eq!((cycles("quiet"), cycles("quiet/full")), (Some(196), Some(1)));
+        let asked = full(&run, &mut driver, "cold");
+        assert_eq!((asked[0].cycles, asked.last().map(|one| &*one.variant)), (197, Some("phase3")));
     }
 }

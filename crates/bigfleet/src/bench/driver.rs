@@ -30,13 +30,15 @@ pub(super) struct Driver {
     engine: Engine,
     now: Time,
     building: Option<Building>,
+    /// The last cycle was a full pass that nobody asked for.
+    full_by_rule: bool,
 }
 
 impl Driver {
     /// With an engine that may use so many threads. It is sequential.
     pub(super) fn new(_threads: u32) -> Self {
         let engine = Engine::new(Phase2Options::default(), ReleasePolicy::default());
-        Self { engine, now: Time::default(), building: None }
+        Self { engine, now: Time::default(), building: None, full_by_rule: false }
     }
 
     /// Shows how many machines it has.
@@ -108,7 +110,14 @@ impl Driver {
             }
             since = now;
         });
+        self.full_by_rule = pass == Pass::Incremental && self.engine.was_full_pass();
         phases
+    }
+
+    /// Whether a full pass came since this was last asked that nobody asked for, but
+    /// the rule that every hundredth cycle is one (engine chapter §11).
+    pub(super) fn had_full_pass_by_rule(&mut self) -> bool {
+        std::mem::take(&mut self.full_by_rule)
     }
 
     /// Renews stamps from claims (engine chapter §1.7).
@@ -121,7 +130,7 @@ impl Driver {
     pub(super) fn completions(&mut self) -> Vec<Tracked> {
         self.now = self.now.after(INTERVAL);
         let complete = |action: &Action| {
-            let tracked = self.engine.machine(&action.machine)?;
+            let tracked = self.engine.tracked(&action.machine)?;
             Some(completed(tracked, &action.kind, self.now))
         };
         self.engine.actions().iter().filter_map(complete).collect()

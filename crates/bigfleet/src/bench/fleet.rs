@@ -8,6 +8,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use bigfleet_engine::Tracked;
 use bigfleet_model::{ClusterId, MachineState, Need, Stamp};
 
 use super::{
@@ -35,15 +36,19 @@ struct Size {
 const FULL: Size = Size { clusters: 200, bound_each: 2_000, idle: 50_000, speculative: 50_000 };
 
 /// A cluster with what it wants at rest; units are the aggregate's.
-struct Cluster {
-    id: ClusterId,
-    needs: Vec<Need>,
+pub(super) struct Cluster {
+    pub(super) id: ClusterId,
+    pub(super) needs: Vec<Need>,
 }
 
 fn build(mut driver: Driver, size: Size) -> (Driver, Vec<Cluster>) {
     let mut maker = Maker::default();
-    let clusters: Vec<_> =
-        (0..size.clusters).map(|c| bound_cluster(&mut driver, &mut maker, size, c)).collect();
+    let bind = |c: usize| {
+        let bound = bound_cluster(&mut |made| driver.upsert(&made), &mut maker, size.bound_each, c);
+        driver.replace(&bound.id, &bound.needs);
+        bound
+    };
+    let clusters: Vec<_> = (0..size.clusters).map(bind).collect();
     for i in 0..size.idle {
         driver.upsert(&maker.make(catalog_machine(pick(i), i, format!("idle-{i}"))));
     }
@@ -55,12 +60,17 @@ fn build(mut driver: Driver, size: Size) -> (Driver, Vec<Cluster>) {
     (driver, clusters)
 }
 
-/// Binds the machines of one cluster and asks for exactly these.
-fn bound_cluster(driver: &mut Driver, maker: &mut Maker, size: Size, c: usize) -> Cluster {
+/// Makes the bound machines of one cluster, and a demand for exactly these.
+pub(super) fn bound_cluster(
+    take: &mut dyn FnMut(Tracked),
+    maker: &mut Maker,
+    bound_each: usize,
+    c: usize,
+) -> Cluster {
     let id = cluster(c);
     let mut needs: BTreeMap<String, (Need, Arc<Stamp>)> = BTreeMap::new();
-    for j in 0..size.bound_each {
-        let k = size.bound_each * c + j;
+    for j in 0..bound_each {
+        let k = bound_each * c + j;
         let archetype = pick(k);
         let machine = catalog_machine(archetype, k, format!("cfg-{c}-{j}"));
         let shared = machine.rack.as_deref().filter(|_| archetype.same_rack).unwrap_or_default();
@@ -79,16 +89,14 @@ fn bound_cluster(driver: &mut Driver, maker: &mut Maker, size: Size, c: usize) -
                 stamp
             }
         };
-        driver.upsert(&maker.make(MachineSpec {
+        take(maker.make(MachineSpec {
             state: MachineState::Configured,
             cluster: Some(&id),
             stamp: Some(stamp),
             ..machine
         }));
     }
-    let needs: Vec<_> = needs.into_values().map(|(need, _)| need).collect();
-    driver.replace(&id, &needs);
-    Cluster { id, needs }
+    Cluster { id, needs: needs.into_values().map(|(need, _)| need).collect() }
 }
 
 /// Units of a need, times `percent`, at least one.
@@ -102,7 +110,10 @@ fn scaled(need: &Need, percent: usize) -> Need {
     Need { aggregate: need.min_unit.scale(units as u64), ..need.clone() }
 }
 
-fn roll_up(cluster: &Cluster, mut percent: impl FnMut() -> usize) -> (ClusterId, Vec<Need>) {
+pub(super) fn roll_up(
+    cluster: &Cluster,
+    mut percent: impl FnMut() -> usize,
+) -> (ClusterId, Vec<Need>) {
     let needs = cluster.needs.iter().map(|need| scaled(need, percent())).collect();
     (cluster.id.clone(), needs)
 }

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-fn status(field: &str) -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+fn status(process: &str, field: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let kib = status.lines().find_map(|line| {
         line.strip_prefix(field)?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
     });
@@ -11,11 +11,21 @@ fn status(field: &str) -> u64 {
 }
 
 pub(super) fn peak_resident_bytes() -> u64 {
-    status("VmHWM:")
+    status("self", "VmHWM:")
 }
 
 pub(super) fn resident_bytes() -> u64 {
-    status("VmRSS:")
+    status("self", "VmRSS:")
+}
+
+/// Of another process.
+pub(super) fn resident_bytes_of(process: u32) -> u64 {
+    status(&process.to_string(), "VmRSS:")
+}
+
+/// The peak of another process.
+pub(super) fn peak_resident_bytes_of(process: u32) -> u64 {
+    status(&process.to_string(), "VmHWM:")
 }
 
 /// Begins a new peak, so that one scenario's does not show in the next. Where

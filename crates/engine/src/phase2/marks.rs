@@ -3,7 +3,7 @@
 use crate::handle::{Handle, MachineIx};
 
 /// A set of machines that is emptied at the cost of what was in it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Marks {
     words: Vec<u64>,
     /// Words that may not be zero.

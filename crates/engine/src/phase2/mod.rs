@@ -28,8 +28,7 @@ use crate::{
 
 pub(crate) use marks::Marks;
 use moving::Moving;
-use standing::Worth;
-pub(crate) use standing::{Standing, excess_of, release_order};
+pub(crate) use standing::{Standing, Worth, excess_of, release_order};
 use target::Target;
 use victims::{Segment, Victims};
 
@@ -51,7 +50,7 @@ pub(crate) struct Resolution {
 }
 
 /// What Phase 2 decided.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Inversions {
     pub(crate) victims: Vec<Victim>,
     /// Of every need that Phase 1 left short, in serving order.

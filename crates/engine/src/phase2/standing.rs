@@ -95,15 +95,32 @@ fn waiting(
 /// What a need's Configured claims alone leave open.
 fn ready_residual(world: &World, need: PreparedIx) -> Totals {
     let row = &world.needs[need];
-    let mut covered = Totals::zero();
-    for machine in row.claims() {
-        let machine = &world.machines.rows[machine];
-        if machine.state == MachineState::Configured {
-            let capacity = &world.classes[machine.class].capacity;
-            covered.add_assign(world.pools[row.pool].contribution(capacity).as_ref());
+    let contribution = |class: ClassIx| {
+        let capacity = &world.classes[class].capacity;
+        world.pools[row.pool].contribution(capacity)
+    };
+    let slowly = || {
+        let mut covered = Totals::zero();
+        for machine in row.claims() {
+            let machine = &world.machines.rows[machine];
+            if machine.state == MachineState::Configured {
+                covered.add_assign(contribution(machine.class).as_ref());
+            }
         }
+        row.aggregate.sub_sat(&covered)
+    };
+    // What is acquired is not Configured. If nothing else of it is not, as is the
+    // rule, there is no machine to look at.
+    if row.unready as usize != row.picks.len() {
+        return slowly();
     }
-    row.aggregate.sub_sat(&covered)
+    let mut covered = row.covered.clone();
+    for pick in &row.picks {
+        covered.sub_sat_assign(contribution(world.runs[pick.run].class).as_ref());
+    }
+    let residual = row.aggregate.sub_sat(&covered);
+    debug_assert_eq!(residual, slowly());
+    residual
 }
 
 /// The unclaimed Configured machines of a run.

@@ -106,6 +106,15 @@ impl Deal {
         served.filter(|_| at < self.places)
     }
 
+    /// The machine on which the member at a place has or will have room.
+    pub(crate) fn covering(&self, world: &World, fold: PreparedIx, at: usize) -> Option<MachineIx> {
+        let after = self.dealt.partition_point(|dealt| dealt.from <= at);
+        let Dealt { machine, from, .. } = *self.dealt[..after].last()?;
+        let pool = &world.pools[world.needs[fold].pool];
+        let units = pool.units(&world.classes[world.machines.rows[machine].class].capacity);
+        (units > (at - from) as i128).then_some(machine)
+    }
+
     /// Every machine that the fold claims, waits for or preempts, with the place
     /// of the first member it serves. One that is not needed after all counts for
     /// the last.

@@ -17,14 +17,14 @@ pub(crate) struct Supply {
 }
 
 /// Domains by their supply.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Alike {
     groups: Vec<Group>,
     index: HashTable<u32>,
     free: Vec<u32>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Group {
     supply: Supply,
     /// Places of domains, which are in the order of their values.

@@ -32,8 +32,15 @@ impl World {
         self.unclaim(machine);
         let row = &self.machines.rows[machine];
         if let Some(run) = row.run {
+            let of_run = &self.runs[run];
+            // As many are still claimed as come before it, unless others claim of the
+            // run, too. A look at another machine is a look at memory far away.
             let label = |known: &MachineIx| self.machines.rows[*known].label;
-            let before = self.runs[run].members.partition_point(|known| label(known) < row.label);
+            let before = if of_run.members.get(of_run.claimed as usize) == Some(&machine) {
+                of_run.claimed as usize
+            } else {
+                of_run.members.partition_point(|known| label(known) < row.label)
+            };
             self.runs[run].next = before as u32;
         }
     }
@@ -80,7 +87,11 @@ impl World {
 
     /// The first member at or after a place that nobody claims.
     pub(crate) fn unclaimed_from(&self, run: RunIx, mut at: u32) -> u32 {
-        let members = &self.runs[run].members;
+        let row = &self.runs[run];
+        let members = &row.members;
+        if !row.has_unclaimed() {
+            return members.len() as u32;
+        }
         while let Some(member) = members.get(at as usize)
             && self.machines.rows[*member].claimant.is_some()
         {

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use crate::handle::{ClassIx, Column, PoolIx, RunIx};
 
 /// A class, by value: quantities written differently are the same.
+#[derive(Clone)]
 pub(crate) struct ClassRow {
     pub(crate) class: Arc<Class>,
     pub(crate) capacity: Totals,
@@ -54,6 +55,11 @@ impl ClassRow {
         }
     }
 
+    /// Whether machines of a class are machines of this one.
+    pub(crate) fn is(&self, class: &Arc<Class>) -> bool {
+        Arc::ptr_eq(&self.class, class) || by_value(&self.class) == by_value(class)
+    }
+
     pub(crate) fn capacity_type(&self) -> CapacityType {
         self.class.capacity_type
     }
@@ -81,7 +87,7 @@ fn by_value(class: &Class) -> ByValue<'_> {
 }
 
 /// Finds the number of a class.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct ClassIndex {
     by_value: HashTable<ClassIx>,
     /// Shared classes need no look at their value. The rows keep what is behind

@@ -50,6 +50,17 @@ impl World {
         }
     }
 
+    /// Takes in one need more, or another size of a known one.
+    pub(crate) fn put_one(&mut self, need: &Need) -> PreparedIx {
+        let cluster = self.names.cluster(&need.cluster);
+        let number = self.put(cluster, need);
+        let needs = &mut self.names.clusters[cluster].needs;
+        if !needs.contains(&number) {
+            needs.push(number);
+        }
+        number
+    }
+
     /// Whether a known need has this identity.
     fn is(&self, known: PreparedIx, need: &Need) -> bool {
         let row = &self.needs[known];
@@ -102,10 +113,11 @@ impl World {
             self.start_afresh(number);
         }
         self.leave_gangs(number);
-        let pool = self.pool_of(self.needs[number].profile, need.min_unit.scale(1));
-        let row = &mut self.needs[number];
-        row.aggregate = need.aggregate.clone();
-        row.pool = pool;
+        if !same_unit {
+            let pool = self.pool_of(self.needs[number].profile, need.min_unit.scale(1));
+            self.needs[number].pool = pool;
+        }
+        self.needs[number].aggregate = need.aggregate.clone();
         self.join_gangs(number);
         self.touch(number);
     }

@@ -11,7 +11,7 @@ use crate::handle::{Handle, MachineIx, PreparedIx};
 const SLICE: usize = 1024;
 
 /// Sums over the claims on the machines of each slice.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct ClaimDigests {
     slices: Vec<u64>,
     /// The slice whose turn it is.

@@ -11,13 +11,13 @@ use crate::{
     input::{Drain, HeldBack, Time},
 };
 
-/// What the phases read of a machine, as it is seen with what is pending.
+/// What the phases read of a machine, as it is seen with what is pending. Half a
+/// cache line: whoever looks at a machine loads one.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(crate) struct MachineRow {
     /// Labels order like ids.
     pub(crate) label: u64,
-    /// When it last became idle.
-    pub(crate) idle_since: IdleSince,
     pub(crate) class: ClassIx,
     /// Whom it is bound to.
     pub(crate) cluster: Option<ClusterIx>,
@@ -31,23 +31,6 @@ pub(crate) struct MachineRow {
     pub(crate) moved: bool,
     /// Gone; its number is free once nothing refers to it.
     pub(crate) removed: bool,
-}
-
-/// A time, or none, in the space of a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct IdleSince(i64);
-
-impl IdleSince {
-    pub(crate) fn get(self) -> Option<Time> {
-        (self.0 != i64::MIN).then_some(Time(self.0))
-    }
-}
-
-impl From<Option<Time>> for IdleSince {
-    fn from(time: Option<Time>) -> Self {
-        // The first instant of all is as good as the second.
-        Self(time.map_or(i64::MIN, |time| time.0.max(i64::MIN + 1)))
-    }
 }
 
 /// What is known of a drain: its end may be counted from now, while the action
@@ -88,6 +71,8 @@ pub(crate) struct Machines {
     pub(crate) fresh: Vec<MachineIx>,
     pub(crate) free: Vec<MachineIx>,
     pub(crate) removed: usize,
+    /// When they last became idle, of those of which that is known: few, as a rule.
+    pub(crate) idle_since: HashMap<MachineIx, Time, FixedState>,
     pub(crate) drains: HashMap<MachineIx, Drain, FixedState>,
     pub(crate) pending: HashMap<MachineIx, Vec<Action>, FixedState>,
     pub(crate) hidden: HashMap<MachineIx, Hidden, FixedState>,
@@ -101,7 +86,8 @@ fn hash(id: &str) -> u64 {
 
 impl Machines {
     pub(crate) fn find(&self, id: &str) -> Option<MachineIx> {
-        self.index.find(hash(id), |known| self.id(*known) == id).copied()
+        let is = |known: &MachineIx| self.store.is_id(self.texts[*known], id);
+        self.index.find(hash(id), is).copied()
     }
 
     pub(crate) fn id(&self, number: MachineIx) -> &str {
@@ -161,6 +147,7 @@ impl Machines {
         }
         self.rows[number].removed = true;
         self.removed += 1;
+        self.idle_since.remove(&number);
         self.drains.remove(&number);
         self.pending.remove(&number);
         self.hidden.remove(&number);
@@ -287,6 +274,21 @@ impl Machines {
         self.removed -= free.len() - before;
     }
 
+    /// What a cycle reads of them, and of texts only what it may have to sort.
+    pub(crate) fn for_a_cycle(&self) -> Self {
+        let bare = Self { rows: self.rows.clone(), removed: self.removed, ..Self::default() };
+        if self.fresh.is_empty() {
+            return bare;
+        }
+        Self {
+            texts: self.texts.clone(),
+            store: self.store.clone(),
+            sorted: self.sorted.clone(),
+            fresh: self.fresh.clone(),
+            ..bare
+        }
+    }
+
     /// A machine as its provider reports it.
     pub(crate) fn reported(&self, number: MachineIx) -> Hidden {
         let row = &self.rows[number];
@@ -303,7 +305,7 @@ impl Machines {
 }
 
 /// Names of providers, each once.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Providers(Vec<Box<str>>);
 
 impl Providers {
@@ -317,5 +319,13 @@ impl Providers {
 
     fn name(&self, number: u32) -> &str {
         self.0.get(number as usize).map_or("", |name| name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_machine_takes_half_a_cache_line() {
+        assert_eq!(size_of::<super::MachineRow>(), 32);
     }
 }

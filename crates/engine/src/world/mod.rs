@@ -3,8 +3,10 @@
 //! date as things change.
 
 mod alike;
+mod association;
 mod claim;
 mod class;
+mod copy;
 mod demand;
 mod digest;
 mod gangs;
@@ -94,6 +96,8 @@ pub(crate) struct World {
     pub(crate) idle: std::collections::BTreeSet<(Time, MachineIx)>,
     /// Runs of bound machines of which some are unclaimed, of all clusters.
     pub(crate) open_runs: u32,
+    /// Machines of clusters that are in none of their runs.
+    elsewhere: association::Elsewhere,
     /// Machines that are held back.
     pub(crate) withheld: u32,
     /// How often a plan gave something back.
@@ -133,6 +137,11 @@ impl World {
             self.folding_changed |= pool.learn(&self.classes);
         }
         number
+    }
+
+    /// The number of a profile that was met before.
+    pub(crate) fn profile_number(&self, fingerprint: &Fingerprint) -> Option<ProfileIx> {
+        self.profile_numbers.get(fingerprint).copied()
     }
 
     pub(crate) fn profile(&mut self, profile: &Arc<Profile>) -> ProfileIx {

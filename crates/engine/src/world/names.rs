@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::{profile::Precedence, shelf::Shelves};
 use crate::handle::{AccountIx, ClassIx, ClusterIx, Column, KeyIx, PreparedIx, RunIx, StampIx};
 
+#[derive(Clone)]
 pub(crate) struct ClusterRow {
     pub(crate) id: ClusterId,
     /// It has reported a roll-up to this process, even an empty one.
@@ -23,6 +24,8 @@ pub(crate) struct ClusterRow {
     resting: SmallVec<[(Precedence, u32); 2]>,
     /// How often a claim on a bound machine of it ended.
     pub(crate) returns: u32,
+    /// Machines that are reported as Configured.
+    pub(crate) configured: u32,
     /// Needs as sent.
     pub(crate) needs: Vec<PreparedIx>,
     /// Place of the name among all; kept by [`super::World`].
@@ -65,7 +68,7 @@ pub(crate) struct StampRow {
 }
 
 /// A need or fold of a cluster by its identity, and what is stamped for it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct AccountRow {
     /// The need as sent.
     pub(crate) need: Option<PreparedIx>,
@@ -83,7 +86,7 @@ pub(crate) struct AccountRow {
 }
 
 /// Texts and their numbers.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Names {
     pub(crate) clusters: Column<ClusterIx, ClusterRow>,
     cluster_numbers: HashMap<ClusterId, ClusterIx, FixedState>,
@@ -130,6 +133,7 @@ impl Names {
             shelves: Shelves::default(),
             open: Vec::new(),
             returns: 0,
+            configured: 0,
             resting: SmallVec::new(),
             needs: Vec::new(),
             rank: 0,

@@ -24,6 +24,7 @@ pub(crate) struct PoolKey {
     pub(crate) topology: Option<TopologyIx>,
 }
 
+#[derive(Clone)]
 pub(crate) struct PoolRow {
     pub(crate) key: PoolKey,
     /// Usable classes, in number order.
@@ -52,6 +53,7 @@ pub(crate) struct PoolRow {
 
 /// Acquirable runs that differ in nothing that the ranking of §6.4 looks at
 /// before the id.
+#[derive(Clone)]
 pub(crate) struct RankRow {
     pub(crate) kind: RunKind,
     /// Any class of them.
@@ -68,6 +70,7 @@ pub(crate) struct RankRow {
 }
 
 /// Supply of one domain.
+#[derive(Clone)]
 pub(crate) struct DomainRow {
     pub(crate) domain: DomainIx,
     /// Places in `ranks`.

@@ -37,7 +37,7 @@ pub(crate) enum Looked {
 
 /// A need through the cycle, and what it came to in the last one. Three cache
 /// lines: what every need is asked, what it wants and has, and which machines.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Prepared {
     pub(crate) constraint: Constraint,
@@ -140,7 +140,7 @@ impl Prepared {
 }
 
 /// Gangs of one tier, cluster, folded profile and aggregate.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct GangRow {
     pub(crate) members: Vec<PreparedIx>,
     /// The need that they fold into.

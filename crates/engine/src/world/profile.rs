@@ -36,6 +36,7 @@ impl Precedence {
     }
 }
 
+#[derive(Clone)]
 pub(crate) struct ProfileRow {
     pub(crate) profile: Arc<Profile>,
     pub(crate) precedence: Precedence,

@@ -68,7 +68,7 @@ impl Place {
 }
 
 /// Machines of one kind, class, cluster and stamp, in id order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RunRow {
     pub(crate) kind: RunKind,
     pub(crate) class: ClassIx,

@@ -18,25 +18,27 @@ enum Way {
     In,
 }
 
-/// Run, way and label as one number, for they are sorted by the ten thousand.
+/// A machine that leaves a run or joins it: run, way, and place among those that
+/// move, as one number, for they are sorted by the ten thousand.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct MoveKey(u128);
+struct Move(u64);
 
-impl MoveKey {
-    fn new(run: RunIx, way: Way, label: u64) -> Self {
-        Self((run.index() as u128) << 65 | (way as u128) << 64 | u128::from(label))
+impl Move {
+    fn new(run: RunIx, way: Way, place: usize) -> Self {
+        // Runs and machines are far fewer than what fits.
+        Self((run.index() as u64) << 33 | (way as u64) << 32 | place as u64)
     }
 
     fn run(self) -> RunIx {
-        RunIx::at((self.0 >> 65) as usize)
+        RunIx::at((self.0 >> 33) as usize)
     }
 
     fn way(self) -> Way {
-        if self.0 >> 64 & 1 == 0 { Way::Out } else { Way::In }
+        if self.0 >> 32 & 1 == 0 { Way::Out } else { Way::In }
     }
 
-    fn label(self) -> u64 {
-        self.0 as u64
+    fn place(self) -> usize {
+        self.0 as u32 as usize
     }
 }
 
@@ -50,8 +52,8 @@ impl World {
         self.machines.put_in_order();
         let mut moved = std::mem::take(&mut self.moved);
         self.last_run = None;
-        let mut moves: Vec<(MoveKey, MachineIx)> = Vec::with_capacity(2 * moved.len());
-        for &number in &moved {
+        let mut moves: Vec<Move> = Vec::with_capacity(moved.len());
+        for (place, &number) in moved.iter().enumerate() {
             self.machines.rows[number].moved = false;
             let target = self.run_of(number);
             let row = self.machines.rows[number];
@@ -70,21 +72,30 @@ impl World {
             if let Some(target) = target {
                 self.gain(target, row.label);
             }
-            moves.extend(row.run.map(|run| (MoveKey::new(run, Way::Out, row.label), number)));
-            moves.extend(target.map(|run| (MoveKey::new(run, Way::In, row.label), number)));
+            moves.extend(row.run.map(|run| Move::new(run, Way::Out, place)));
+            moves.extend(target.map(|run| Move::new(run, Way::In, place)));
             self.machines.rows[number].run = target;
         }
-        moved.clear();
-        self.moved = moved;
-        moves.sort_unstable_by_key(|one| one.0);
-        for of_run in moves.chunk_by(|a, b| a.0.run() == b.0.run()) {
-            let run = of_run[0].0.run();
-            let outs = of_run.partition_point(|one| one.0.way() == Way::Out);
-            let (out, into) = of_run.split_at(outs);
-            let labels = |at: &MachineIx| self.machines.rows[*at].label;
-            take_out(&mut self.runs[run].members, out, labels);
-            put_in(&mut self.runs[run].members, into, labels);
-            self.runs[run].next = 0;
+        moves.sort_unstable();
+        let mut labelled: Vec<Labelled> = Vec::new();
+        for of_run in moves.chunk_by(|a, b| a.run() == b.run()) {
+            let run = of_run[0].run();
+            let outs = of_run.partition_point(|one| one.way() == Way::Out);
+            let rows = &self.machines.rows;
+            labelled.clear();
+            labelled.extend(of_run.iter().map(|one| {
+                let number = moved[one.place()];
+                (rows[number].label, number)
+            }));
+            let (out, into) = labelled.split_at_mut(outs);
+            out.sort_unstable();
+            into.sort_unstable();
+            let labels = |at: &MachineIx| rows[*at].label;
+            let row = &mut self.runs[run];
+            let first_out = take_out(&mut row.members, out, labels);
+            let first_in = put_in(&mut row.members, into, labels);
+            // Those before all that changed are claimed as before.
+            row.next = row.next.min(first_out.min(first_in) as u32);
             self.runs[run].view = 0;
             if let Some(account) = self.runs[run].account {
                 let machines = &mut self.names.accounts[account].machines;
@@ -92,6 +103,11 @@ impl World {
             }
             self.list(run);
         }
+        // Loading a fleet moves every machine; the room for that is not needed again.
+        const AGAIN: usize = 1 << 14;
+        moved.clear();
+        moved.shrink_to(AGAIN);
+        self.moved = moved;
     }
 
     /// The run in which a machine belongs.
@@ -248,48 +264,83 @@ fn first_steps(places: usize, holds: impl Fn(usize) -> bool) -> usize {
     known
 }
 
-type Moves<'m> = &'m [(MoveKey, MachineIx)];
+/// A machine that moves, behind its label.
+type Labelled = (u64, MachineIx);
 
-/// Closes the gaps in one pass.
-fn take_out(members: &mut Few, out: Moves<'_>, label: impl Fn(&MachineIx) -> u64) {
+/// How many members are looked through one by one.
+const NEAR: usize = 128;
+
+/// Closes the gaps in one pass. The place of the first.
+fn take_out(members: &mut Few, out: &[Labelled], label: impl Fn(&MachineIx) -> u64) -> usize {
     let (mut to, mut from) = (0, 0);
-    for (gone, _) in out {
-        let at = from
-            + first_steps(members.len() - from, |at| label(&members[from + at]) < gone.label());
+    let mut first = members.len();
+    for (gone, number) in out {
+        let rest = &members[from..];
+        // Few numbers in a row are read sooner than one machine's label.
+        let near = rest.iter().take(NEAR).position(|member| member == number);
+        let at =
+            from + near.unwrap_or_else(|| first_steps(rest.len(), |at| label(&rest[at]) < *gone));
         if to < from {
             members.copy_within(from..at, to);
         }
         to += at - from;
         from = at + 1;
+        first = first.min(at);
     }
     if from > 0 {
         let len = members.len();
         members.copy_within(from..len, to);
         members.truncate(to + len - from);
     }
+    first
 }
 
-/// Opens the gaps in one pass, from the end.
-fn put_in(members: &mut Few, into: Moves<'_>, label: impl Fn(&MachineIx) -> u64) {
-    if into.is_empty() {
-        return;
-    }
+/// Opens the gaps in one pass, from the end. The place of the first.
+fn put_in(members: &mut Few, into: &[Labelled], label: impl Fn(&MachineIx) -> u64) -> usize {
     let mut from = members.len();
     members.extend(into.iter().map(|one| one.1));
     let mut to = members.len();
     for (new, number) in into.iter().rev() {
-        let at = from - first_steps(from, |at| label(&members[from - 1 - at]) > new.label());
+        let at = from - first_steps(from, |at| label(&members[from - 1 - at]) > *new);
         let len = from - at;
         members.copy_within(at..from, to - len);
         to -= len + 1;
         members[to] = *number;
         from = at;
     }
+    from
 }
 
 #[cfg(test)]
 mod tests {
-    use super::first_steps;
+    use super::*;
+
+    fn members(numbers: &[usize]) -> Few {
+        numbers.iter().map(|at| MachineIx::at(*at)).collect()
+    }
+
+    /// Machines whose labels are their numbers.
+    fn labelled(numbers: &[usize]) -> Vec<Labelled> {
+        numbers.iter().map(|at| (*at as u64, MachineIx::at(*at))).collect()
+    }
+
+    #[test]
+    fn machines_come_and_go_in_order_and_the_first_place_is_told() {
+        let label = |one: &MachineIx| one.index() as u64;
+        let all: Vec<usize> = (0..NEAR + 40).collect();
+        for step in 1..all.len() {
+            let (gone, kept): (Vec<usize>, Vec<usize>) =
+                all.iter().partition(|at| *at % step == step - 1);
+            let mut run = members(&all);
+            assert_eq!(take_out(&mut run, &labelled(&gone), label), step - 1);
+            assert_eq!(run, members(&kept), "every {step}th goes");
+            assert_eq!(put_in(&mut run, &labelled(&gone), label), step - 1);
+            assert_eq!(run, members(&all), "every {step}th comes");
+        }
+        let mut run = members(&all);
+        assert_eq!(take_out(&mut run, &[], label), all.len());
+        assert_eq!(put_in(&mut run, &[], label), all.len());
+    }
 
     #[test]
     fn the_first_steps_are_found_wherever_they_end() {

@@ -5,13 +5,14 @@ use smallvec::SmallVec;
 use crate::handle::{ClassIx, Handle, RunIx};
 
 /// Runs of bound machines of one cluster and class.
+#[derive(Clone)]
 pub(crate) struct Shelf {
     pub(crate) class: ClassIx,
     pub(crate) runs: SmallVec<[RunIx; 2]>,
 }
 
 /// All shelves of a cluster. A shelf stays once it is there: classes come back.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Shelves {
     /// In number order of their classes.
     rows: Vec<Shelf>,
@@ -34,6 +35,11 @@ impl Shelves {
                 self.rows.get((before + rank) as usize)
             })
         })
+    }
+
+    /// All runs.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = RunIx> {
+        self.rows.iter().flat_map(|shelf| shelf.runs.iter().copied())
     }
 
     /// The runs of a class.

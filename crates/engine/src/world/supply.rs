@@ -36,7 +36,6 @@ impl World {
                 self.unlist_idle(number);
                 let row = &mut self.machines.rows[number];
                 let before = std::mem::replace(&mut row.class, class);
-                row.idle_since = tracked.idle_since.into();
                 self.classes[before].machines -= 1;
                 self.machines.set_host(number, machine);
                 number
@@ -44,13 +43,13 @@ impl World {
             None => {
                 let row = MachineRow {
                     label: 0,
-                    idle_since: tracked.idle_since.into(),
                     class,
-                    cluster,
-                    stamp,
+                    // Whose it is and where it stands is seen below, as a change.
+                    cluster: None,
+                    stamp: None,
                     run: None,
                     claimant: None,
-                    state: machine.state,
+                    state: MachineState::Speculative,
                     held_back: None,
                     moved: false,
                     removed: false,
@@ -59,6 +58,11 @@ impl World {
             }
         };
         self.classes[class].machines += 1;
+        let idle_since = &mut self.machines.idle_since;
+        match tracked.idle_since {
+            Some(since) => drop(idle_since.insert(number, since)),
+            None => drop(idle_since.remove(&number)),
+        }
         let (drains, errors) = (&mut self.machines.drains, &mut self.machines.errors);
         match &tracked.drain {
             Some(drain) => drop(drains.insert(number, drain.clone())),
@@ -76,6 +80,7 @@ impl World {
     /// A machine is gone.
     pub(crate) fn remove(&mut self, number: MachineIx) {
         self.unlist_idle(number);
+        self.dissociate(number);
         self.set_drain(number, None);
         self.hold_back(number, None);
         let class = self.machines.rows[number].class;
@@ -142,6 +147,7 @@ impl World {
     /// Overlays what is pending on what is reported. An entry whose machine has
     /// left the action's start state changes nothing.
     fn see(&mut self, number: MachineIx, reported: Hidden) {
+        self.dissociate(number);
         let action = self.machines.pending.get(&number).and_then(|pending| {
             pending.iter().find(|action| action.kind.start() == reported.state).cloned()
         });
@@ -197,6 +203,7 @@ impl World {
         }
         self.set_drain(number, drain);
         self.change_state(number, &seen);
+        self.associate(number);
         self.list_idle(number);
         self.mark_moved(number);
     }
@@ -242,9 +249,12 @@ impl World {
     /// Owned hardware is never given back.
     fn may_be_released(&self, number: MachineIx) -> Option<crate::input::Time> {
         let row = &self.machines.rows[number];
+        if row.state != MachineState::Idle {
+            return None;
+        }
         let kind = self.classes[row.class].capacity_type();
         let released = matches!(kind, CapacityType::OnDemand | CapacityType::Spot);
-        row.idle_since.get().filter(|_| row.state == MachineState::Idle && released)
+        released.then(|| self.machines.idle_since.get(&number).copied()).flatten()
     }
 
     fn unlist_idle(&mut self, number: MachineIx) {

@@ -12,7 +12,7 @@ pub(crate) type Host<'t> = (u32, &'t str);
 
 /// Chunks that are only ever appended to. What is forgotten stays until
 /// [`Self::is_wasteful`] says that a copy is due.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Texts {
     chunks: Vec<Vec<u8>>,
     live: usize,
@@ -64,15 +64,29 @@ impl Texts {
         self.parts(at).id
     }
 
+    /// Whether this is the id, without a look at anything else.
+    pub(crate) fn is_id(&self, at: TextAt, id: &str) -> bool {
+        let entry = self.entry(at);
+        let mut from = 0;
+        let len = read_number(entry, &mut from) as usize;
+        read_number(entry, &mut from);
+        read_number(entry, &mut from);
+        len == id.len() && entry[from..from + len] == *id.as_bytes()
+    }
+
     pub(crate) fn host(&self, at: TextAt) -> Option<Host<'_>> {
         let Parts { id, reference, provider, .. } = self.parts(at);
         let reference = if reference.is_empty() { id } else { reference };
         Some((provider.checked_sub(1)? as u32, reference))
     }
 
-    fn parts(&self, at: TextAt) -> Parts<'_> {
+    fn entry(&self, at: TextAt) -> &[u8] {
         let chunk = &self.chunks[(at.0 >> OFFSET_BITS) as usize];
-        let entry = &chunk[(at.0 as usize) & (CHUNK - 1)..];
+        &chunk[(at.0 as usize) & (CHUNK - 1)..]
+    }
+
+    fn parts(&self, at: TextAt) -> Parts<'_> {
+        let entry = self.entry(at);
         let mut from = 0;
         let mut number = || read_number(entry, &mut from);
         let (id, reference, provider) = (number() as usize, number() as usize, number());
@@ -140,6 +154,8 @@ mod tests {
         let at: Vec<TextAt> = put.iter().map(|(id, host)| texts.put(id, *host)).collect();
         for ((id, host), at) in put.iter().zip(&at) {
             assert_eq!((texts.id(*at), texts.host(*at)), (*id, *host));
+            assert!(texts.is_id(*at, id));
+            assert!(!texts.is_id(*at, "m-") && !texts.is_id(*at, "m-9"));
         }
         assert!(!texts.is_wasteful());
         at.iter().for_each(|at| texts.forget(*at));

@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use crate::handle::{Column, DomainIx, Handle, TopologyIx};
 
 /// A key, or a tuple of several, with its values.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct TopologyRow {
     pub(crate) keys: Vec<String>,
     /// By class; none where a key is missing.
@@ -50,7 +50,7 @@ impl TopologyRow {
 }
 
 /// All topologies that some profile looks at.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Topologies {
     rows: Column<TopologyIx, TopologyRow>,
     numbers: HashMap<Vec<String>, TopologyIx, FixedState>,
