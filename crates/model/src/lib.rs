@@ -10,6 +10,7 @@
 mod wire_enum;
 
 pub mod cost;
+pub mod digest;
 pub mod dimension;
 pub mod fingerprint;
 pub mod gate;

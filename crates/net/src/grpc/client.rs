@@ -37,8 +37,20 @@ type Stream = Either<TcpStream, Box<tokio_rustls::client::TlsStream<TcpStream>>>
 /// its way into a closing connection fails unsent, with `UNAVAILABLE` or
 /// `CANCELLED` ("operation was canceled"): retry it like any lost connection.
 pub async fn connect(addr: &str, security: &Security, expect: Rule) -> Result<Channel, Error> {
+    connect_tuned(addr, security, expect, |endpoint| endpoint).await
+}
+
+/// Like [`connect`], with other settings of the transport than every process
+/// has: small windows for a reader that stalls, an executor whose tasks can be
+/// cut.
+pub async fn connect_tuned(
+    addr: &str,
+    security: &Security,
+    expect: Rule,
+    tune: impl FnOnce(Endpoint) -> Endpoint,
+) -> Result<Channel, Error> {
     let dial = Dial::new(addr, security, expect)?;
-    let endpoint = dial.endpoint()?;
+    let endpoint = tune(dial.endpoint()?);
     let connecting = endpoint.connect_with_connector(dial.connector()).await;
     connecting
         .map_err(|error| Error::Connect { addr: addr.to_owned(), problem: root_cause(&error) })
@@ -51,11 +63,31 @@ pub fn connect_lazy(addr: &str, security: &Security, expect: Rule) -> Result<Cha
     Ok(dial.endpoint()?.connect_with_connector_lazy(dial.connector()))
 }
 
+/// Whether `addr` can be dialled as written; nothing is dialled.
+pub fn check_address(addr: &str) -> Result<(), Error> {
+    Dial::new(addr, &Security::Plaintext, Rule::any_certificate())?.endpoint().map(drop)
+}
+
+/// Like [`connect_lazy`], but dials only `at`, one of the addresses behind the
+/// name in `addr`, which stays what the certificate must carry: for a name that
+/// stands for several servers, of which one is meant.
+pub fn connect_lazy_at(
+    addr: &str,
+    at: SocketAddr,
+    security: &Security,
+    expect: Rule,
+) -> Result<Channel, Error> {
+    let dial = Dial { at: Some(at), ..Dial::new(addr, security, expect)? };
+    Ok(dial.endpoint()?.connect_with_connector_lazy(dial.connector()))
+}
+
 #[derive(Clone)]
 struct Dial {
     addr: Arc<str>,
     host: Arc<str>,
     port: u16,
+    /// The one address to dial, whatever the name resolves to.
+    at: Option<SocketAddr>,
     security: Security,
     expect: Arc<Rule>,
 }
@@ -71,6 +103,7 @@ impl Dial {
             addr: addr.into(),
             host: host.into(),
             port,
+            at: None,
             security: security.clone(),
             expect: expect.into(),
         })
@@ -136,8 +169,10 @@ impl Dial {
     }
 
     async fn dial_tcp(&self) -> io::Result<TcpStream> {
-        let addrs: Vec<SocketAddr> =
-            tokio::net::lookup_host((&*self.host, self.port)).await?.collect();
+        let addrs: Vec<SocketAddr> = match self.at {
+            Some(at) => vec![at],
+            None => tokio::net::lookup_host((&*self.host, self.port)).await?.collect(),
+        };
         let patience = if addrs.len() > 1 { ADDRESS_TIMEOUT } else { CONNECT_TIMEOUT };
         let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
         for addr in addrs {

@@ -14,7 +14,9 @@ mod server;
 use std::time::Duration;
 
 pub use bigfleet_wire::MAX_MESSAGE_BYTES;
-pub use client::{CONNECT_TIMEOUT, connect, connect_lazy};
+pub use client::{
+    CONNECT_TIMEOUT, check_address, connect, connect_lazy, connect_lazy_at, connect_tuned,
+};
 pub use code::code_name;
 pub use connection::ConnectionLimits;
 pub use deadline::Deadline;

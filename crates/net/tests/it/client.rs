@@ -1,7 +1,7 @@
 //! What a client asks of its server.
 
 use bigfleet_net::{
-    grpc::{ConnectionLimits, GrpcServer, connect, connect_lazy},
+    grpc::{ConnectionLimits, GrpcServer, check_address, connect, connect_lazy, connect_lazy_at},
     identity::Identity,
     rule::Rule,
     tls::Security,
@@ -112,7 +112,19 @@ async fn addresses_that_cannot_be_dialled_are_refused_at_once() {
     for addr in ["", "localhost", ":7780", "localhost:0", "http://localhost:80", "::1:80"] {
         let refused = connect_lazy(addr, &Security::Plaintext, Rule::any_certificate());
         assert!(refused.unwrap_err().to_string().starts_with("address "), "{addr}");
+        assert!(check_address(addr).is_err(), "{addr}");
     }
+    check_address("localhost:7780").unwrap();
+}
+
+/// Whatever the name resolves to, and whichever port it says.
+#[tokio::test]
+async fn one_address_of_a_name_is_dialled_and_no_other() {
+    let rig = Rig::start(Security::Plaintext).await;
+    let expect = Rule::any_certificate();
+    let channel = connect_lazy_at("many.test:1", rig.addr, &Security::Plaintext, expect).unwrap();
+    let mut client = CapacityProviderClient::new(channel);
+    soon(client.get(MachineRef::default())).await.unwrap();
 }
 
 /// The channel outlives its server.
