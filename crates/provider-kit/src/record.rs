@@ -51,7 +51,7 @@ impl Record {
 
     /// Bytes of the stored form.
     #[must_use]
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut machine = wire::Machine::from(&self.machine);
         if active(Mutant::BindingNotStored) && !machine.cluster.is_empty() {
             machine.cluster = "?".to_owned();
@@ -68,10 +68,14 @@ impl Record {
 
     /// The inverse of [`Record::encode`]. What was checked when it came in is
     /// checked again: the file may not be ours.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
+    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
         let stored: Stored = prost::Message::decode(bytes).map_err(|error| error.to_string())?;
         let message = stored.machine.ok_or("no machine in it")?;
         let accepted = inventory::machine(message).map_err(|rejected| rejected.to_string())?;
+        // The wire shows it as a probability.
+        if !(0.0..=1.0).contains(&stored.notice) {
+            return Err(format!("notice: {} is not in [0, 1]", stored.notice));
+        }
         Ok(Self {
             machine: accepted.machine,
             revision: stored.revision,
@@ -131,5 +135,48 @@ impl Classes {
     /// Forgets classes that no machine has any more.
     pub(crate) fn prune(&mut self) {
         self.known.retain(|class| Arc::strong_count(class) > 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored() -> Stored {
+        let machine = wire::Machine {
+            id: "m-1".into(),
+            state: wire::MachineState::Speculative.into(),
+            instance_type: "m8".into(),
+            zone: "a".into(),
+            capacity_type: wire::CapacityType::Spot.into(),
+            price_per_hour: 0.1,
+            interruption_probability: 0.3,
+            ..wire::Machine::default()
+        };
+        let since_ms = 1_700_000_000_000;
+        Stored { machine: Some(machine), revision: 7, notice: 0.99, since_ms, shortage: true }
+    }
+
+    fn decode(stored: &Stored) -> Result<Record, String> {
+        Record::decode(&prost::Message::encode_to_vec(stored))
+    }
+
+    #[test]
+    fn what_was_stored_is_read_again() {
+        let record = decode(&stored()).unwrap();
+        assert_eq!((record.revision, record.notice, record.shortage), (7, 0.99, true));
+        assert_eq!(Record::decode(&record.encode()).unwrap(), record);
+    }
+
+    #[test]
+    fn a_record_that_the_wire_would_not_take_is_refused() {
+        assert!(decode(&Stored { machine: None, ..stored() }).is_err());
+        let nameless =
+            stored().machine.map(|machine| wire::Machine { id: String::new(), ..machine });
+        assert!(decode(&Stored { machine: nameless, ..stored() }).is_err());
+        for notice in [f64::NAN, f64::INFINITY, -0.1, 1.5] {
+            let refused = decode(&Stored { notice, ..stored() }).unwrap_err();
+            assert!(refused.starts_with("notice: "), "{refused}");
+        }
     }
 }

@@ -28,13 +28,14 @@ pub struct SimFlags {
     pub provider: ProviderFlags,
     /// Its own.
     pub sim: OwnFlags,
-    /// `--seed-count`, where somebody gave it.
-    seed_count: Option<usize>,
+    /// How many uniform slots, where `--seed-count` or `--use-fake-backend` asks for them.
+    uniform: Option<usize>,
 }
 
 /// Simulated clouds
 ///
-/// Without --config, --tier or --seed-count there are 120 machines of three clouds.
+/// Without --config, --tier, --seed-count or --use-fake-backend there are 120 machines of
+/// three clouds.
 /// Values that are documents are written in YAML: --latency '{create: 30s}'.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "bigfleet-provider-sim", version)]
@@ -122,14 +123,17 @@ impl SimFlags {
     /// What they come to.
     pub fn config(&self) -> Result<Config, Error> {
         let sim = &self.sim;
-        let mut config = match (&sim.config, self.seed_count) {
+        // The flag that asks for uniform slots.
+        let asks =
+            if self.provider.use_fake_backend { "--use-fake-backend" } else { "--seed-count" };
+        let mut config = match (&sim.config, self.uniform) {
             (Some(_), Some(_)) => {
                 let problem = "--config says what slots there are; give one of them";
-                return Err(Error::field("--seed-count", problem));
+                return Err(Error::field(asks, problem));
             }
             (None, Some(_)) if !sim.tier.is_empty() => {
                 let problem = "--tier says what slots there are; give one of them";
-                return Err(Error::field("--seed-count", problem));
+                return Err(Error::field(asks, problem));
             }
             (Some(path), None) => Config::load(path).map_err(|error| match error {
                 Error::File { .. } => error,
@@ -179,7 +183,11 @@ impl OwnFlags {
 
 impl CommandFactory for SimFlags {
     fn command() -> Command {
-        Plain::command().mut_arg("provider", |arg| arg.default_value("sim"))
+        Plain::command()
+            .mut_arg("provider", |arg| arg.default_value("sim"))
+            .mut_arg("use_fake_backend", |arg| {
+                arg.help("As in other providers: --seed-count uniform slots, and no mishaps")
+            })
     }
 
     fn command_for_update() -> Command {
@@ -191,8 +199,8 @@ impl FromArgMatches for SimFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let Plain { provider, sim } = Plain::from_arg_matches(matches)?;
         let given = matches.value_source("seed_count") != Some(ValueSource::DefaultValue);
-        let seed_count = given.then_some(provider.seed_count);
-        Ok(Self { provider, sim, seed_count })
+        let uniform = (given || provider.use_fake_backend).then_some(provider.seed_count);
+        Ok(Self { provider, sim, uniform })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -218,13 +226,23 @@ mod tests {
     #[test]
     fn the_fleet_is_what_the_flags_say() {
         assert_eq!(parse(&[]).unwrap(), Config::default_fleet());
-        assert_eq!(parse(&["--use-fake-backend"]).unwrap(), Config::default_fleet());
         assert_eq!(parse(&["--seed-count=512"]).unwrap(), Config::uniform(512));
         let own = parse(&[TIER, "--region={name: r, zones: [{name: z}]}"]).unwrap();
         assert_eq!((own.clouds[0].tiers[0].count, &*own.clouds[0].regions[0].name), (3, "r"));
         assert!(parse(&[TIER, "--seed-count=3"]).unwrap_err().starts_with("--seed-count: "));
         assert!(parse(&["--config=x", TIER]).unwrap_err().contains("cannot be used with"));
         assert!(parse(&["--config=/nowhere"]).unwrap_err().starts_with("/nowhere: "));
+    }
+
+    #[test]
+    fn a_fake_backend_is_what_other_providers_offer_under_that_name() {
+        let fake = |more: &[&str]| parse(&[&["--use-fake-backend"], more].concat());
+        assert_eq!(fake(&[]).unwrap(), Config::uniform(32));
+        assert_eq!(fake(&["--seed-count=8"]).unwrap(), Config::uniform(8));
+        assert_eq!(parse(&["--use-fake-backend=false"]).unwrap(), Config::default_fleet());
+        for other in [TIER, "--config=x"] {
+            assert!(fake(&[other]).unwrap_err().starts_with("--use-fake-backend: "));
+        }
     }
 
     #[test]

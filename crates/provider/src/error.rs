@@ -1,6 +1,8 @@
 //! What can go wrong with a call, in both directions: a client reads these from
 //! statuses, a server writes them as statuses (wire chapter §3).
 
+use std::error::Error as _;
+
 use tonic::{Code, Status};
 
 use crate::{
@@ -76,7 +78,15 @@ impl Error {
 
 impl From<Status> for Error {
     fn from(status: Status) -> Self {
-        Self::from_code(status.code(), status.message().to_owned())
+        let text = status.message().to_owned();
+        match (status.code(), status.source()) {
+            // Made on this side, from a connection that broke under the call: a peer's
+            // own status has no source. The transport knows no better code for it.
+            (Code::Unknown | Code::Internal, Some(source)) => {
+                Self::Unavailable(format!("{text}: {source}"))
+            }
+            (code, _) => Self::from_code(code, text),
+        }
     }
 }
 
@@ -124,6 +134,17 @@ mod tests {
 
     fn codes() -> impl Iterator<Item = Code> {
         (1..=16).map(Code::from_i32)
+    }
+
+    /// As a provider that is killed leaves the calls it was at.
+    #[test]
+    fn a_connection_that_broke_is_no_answer() {
+        let broken = Status::from_error("connection reset".into());
+        assert_eq!(broken.code(), Code::Unknown);
+        let error = Error::from(broken);
+        assert!(error.is_unanswered(), "{error:?}");
+        assert!(error.text().ends_with(": connection reset"), "{error}");
+        assert!(!Error::from(Status::unknown("the peer's own")).is_unanswered());
     }
 
     #[test]

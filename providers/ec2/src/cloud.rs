@@ -14,7 +14,7 @@ use crate::{
     command::{Commands, Outcome},
     config::{Capacity, Ec2Config},
     lookup::Lookup,
-    prices::{self, ON_DEMAND_EVERY, PriceBook, PriceSources, SPOT_EVERY},
+    prices::{self, Cadence, PriceBook, PriceSources},
     queue::{self, Names, Queue},
     slots::{self, CAPACITY, CLUSTER, MACHINE_ID, MANAGED, PROVIDER, Slots},
     standin::StandIn,
@@ -336,18 +336,9 @@ impl Shared {
     /// Refreshes for ever; a change is shown by a sweep, not by a List.
     async fn follow_prices(&self, handle: &Handle) {
         let types: Vec<_> = self.config.types().into_iter().collect();
-        let mut list_prices = Instant::now() + ON_DEMAND_EVERY;
-        loop {
-            sleep(SPOT_EVERY).await;
-            let mut news = prices::refresh_spot(&self.ec2, &types, &self.book).await;
-            if Instant::now() >= list_prices {
-                news |= self.sources.refresh_on_demand(&types, &self.book).await;
-                list_prices = Instant::now() + ON_DEMAND_EVERY;
-            }
-            if news {
-                handle.sweep();
-            }
-        }
+        let changed = || handle.sweep();
+        let Self { ec2, sources, book, .. } = self;
+        prices::follow(ec2, sources, &types, book, Cadence::default(), changed).await;
     }
 
     /// Instances without a slot may be of a type that is offered no more.

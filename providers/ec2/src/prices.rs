@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 use crate::{
     api::{ApiError, Ec2, SpotPrice},
@@ -16,14 +17,25 @@ use crate::{
     json::JsonService,
 };
 
-/// List prices change by the month.
-pub const ON_DEMAND_EVERY: Duration = Duration::from_secs(60 * 60);
-/// Market prices drift.
-pub const SPOT_EVERY: Duration = Duration::from_secs(5 * 60);
 /// The advisor's buckets of interruption: under 5 %, 5–10 %, 10–15 %, 15–20 %, above.
 const BUCKETS: [f64; 5] = [0.025, 0.075, 0.125, 0.175, 0.30];
 /// Of a type that the advisor does not know.
 const UNKNOWN: f64 = 0.125;
+
+/// How often prices are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cadence {
+    /// Market prices drift.
+    pub spot: Duration,
+    /// List prices change by the month.
+    pub on_demand: Duration,
+}
+
+impl Default for Cadence {
+    fn default() -> Self {
+        Self { spot: Duration::from_secs(5 * 60), on_demand: Duration::from_secs(60 * 60) }
+    }
+}
 
 /// The latest known of everything.
 #[derive(Debug, Default)]
@@ -161,6 +173,29 @@ impl PriceSources {
     }
 }
 
+/// Refreshes for ever, and says when anything has changed.
+pub async fn follow(
+    ec2: &Ec2,
+    sources: &PriceSources,
+    types: &[&str],
+    book: &PriceBook,
+    cadence: Cadence,
+    changed: impl Fn(),
+) {
+    let mut list_prices = Instant::now() + cadence.on_demand;
+    loop {
+        sleep(cadence.spot).await;
+        let mut news = refresh_spot(ec2, types, book).await;
+        if Instant::now() >= list_prices {
+            news |= sources.refresh_on_demand(types, book).await;
+            list_prices = Instant::now() + cadence.on_demand;
+        }
+        if news {
+            changed();
+        }
+    }
+}
+
 /// Asks for market prices; whether any changed.
 pub async fn refresh_spot(ec2: &Ec2, types: &[&str], book: &PriceBook) -> bool {
     if types.is_empty() {
@@ -231,7 +266,83 @@ fn buckets(document: &Value, region: &str) -> HashMap<String, usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+    use crate::{
+        http::LIMIT,
+        json::Version,
+        sign::Scope,
+        standin::{self, StandIn},
+    };
+
+    /// Prices move while the provider runs: each change is told once, what stays is not
+    /// told, and a cloud that does not answer leaves the last prices.
+    #[tokio::test]
+    async fn prices_are_followed_and_survive_their_source() {
+        let cloud = StandIn::start(standin::Settings::default(), None).await.unwrap();
+        let (url, config) = (cloud.url(), standin::config(8, &cloud.url()));
+        let http = Http::new(standin::credentials(), false).unwrap();
+        let at = |service: &str, region: &str| {
+            let scope = Scope { region: region.to_owned(), service: service.to_owned() };
+            http.endpoint(&url, scope).unwrap()
+        };
+        let ec2 = Ec2::new(at("ec2", &config.region), config.page_size);
+        let pricing = at("pricing", &config.pricing_region);
+        let sources = PriceSources {
+            pricing: Some(JsonService::new(pricing, "AWSPriceListService", Version::V1_1)),
+            http: http.clone(),
+            advisor_url: config.spot_advisor_url.clone(),
+            region: config.region.clone(),
+        };
+        let (name, zone) = ("m6i.large", "standin-1b");
+        let (book, told) = (PriceBook::default(), AtomicUsize::new(0));
+        assert!(refresh_spot(&ec2, &[name], &book).await);
+        assert!(sources.refresh_on_demand(&[name], &book).await);
+        let cadence =
+            Cadence { spot: Duration::from_millis(20), on_demand: Duration::from_millis(50) };
+        let types = [name];
+        let changed = || {
+            told.fetch_add(1, Ordering::SeqCst);
+        };
+        let follow = follow(&ec2, &sources, &types, &book, cadence, changed);
+
+        let set = async |price: Value| {
+            let scope = Scope { region: "r".into(), service: "admin".into() };
+            let endpoint = http.endpoint(&format!("{url}/admin/price"), scope).unwrap();
+            let body = price.to_string().into();
+            let answer = endpoint.post("application/json", None, body, LIMIT).await.unwrap();
+            assert!(answer.status.is_success(), "{answer:?}");
+        };
+        let shown = async |capacity, price| {
+            while book.price(capacity, name, zone) != Some(price) {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let story = async {
+            set(json!({"type": name, "zone": zone, "price": 0.077})).await;
+            shown(Capacity::Spot, 0.077).await;
+            set(json!({"type": name, "price": 0.2})).await;
+            shown(Capacity::OnDemand, 0.2).await;
+            // As long as several refreshes, in which nothing is new.
+            sleep(20 * cadence.spot).await;
+            assert_eq!(told.load(Ordering::SeqCst), 2);
+            drop(cloud);
+            sleep(20 * cadence.spot).await;
+            assert_eq!(book.price(Capacity::Spot, name, zone), Some(0.077));
+            assert_eq!(book.price(Capacity::OnDemand, name, zone), Some(0.2));
+        };
+        tokio::select! {
+            () = follow => {}
+            ended = tokio::time::timeout(Duration::from_secs(60), story) => ended.unwrap(),
+        }
+    }
+
+    #[test]
+    fn list_prices_are_asked_for_hourly_and_market_prices_every_five_minutes() {
+        let Cadence { spot, on_demand } = Cadence::default();
+        assert_eq!((spot.as_secs(), on_demand.as_secs()), (300, 3600));
+    }
 
     fn spot(at: &str, price: f64) -> SpotPrice {
         SpotPrice { instance_type: "t".into(), zone: "a".into(), at: at.into(), price }

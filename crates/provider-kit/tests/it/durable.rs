@@ -3,11 +3,12 @@
 use std::{fs, path::Path, sync::Arc};
 
 use bigfleet_provider_kit::{
-    FileStore, Kind, MachineState as Model, Record, Store,
-    protocol::{Mark, Operation, OperationId},
+    Config, FileStore, Kind, MachineState as Model, Record, Store,
+    protocol::{FencePolicy, Mark, Operation, OperationId},
     store::{Batch, MarkRow, OperationRow, State, StoreError},
 };
-use bigfleet_wire::v1alpha1::MachineState;
+use bigfleet_wire::v1alpha1::{CreateRequest, MachineState};
+use tonic::Code;
 
 use crate::{
     chaos::{Random, seeds},
@@ -39,9 +40,43 @@ async fn everything_is_found_again() {
         bigfleet_wire::v1alpha1::ListFilter { since_revision: revision, ..Default::default() };
     assert!(rig.list(delta).await.machines.is_empty(), "the cursor still works");
     let stale = rig.configure("slot-000000", "c-1").await.unwrap_err();
-    assert_eq!(stale.code(), tonic::Code::FailedPrecondition, "the mark was kept");
+    assert_eq!(stale.code(), Code::FailedPrecondition, "the mark was kept");
     let mut rig = rig.after(100);
     assert_eq!(rig.configure("slot-000000", "c-1").await.unwrap().operation_id, ack.operation_id);
+    rig.stop().await;
+}
+
+/// The highest epoch of a shard counts everywhere, also one that named a machine that is
+/// not there, and after a restart.
+#[tokio::test]
+async fn strict_epochs_are_found_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || FileStore::open(directory.path()).unwrap();
+    let rack = || Rack::open(2, &directory.path().join("rack")).unwrap();
+    let start = async |strict_epoch| {
+        let fence = FencePolicy { strict_epoch, ..FencePolicy::default() };
+        Rig::local(rack(), open(), Config { fence, ..config() }).await.unwrap()
+    };
+    let create = async |rig: &mut Rig, id: &str, shard_epoch| {
+        let request = CreateRequest {
+            machine_id: id.into(),
+            shard_id: "s".into(),
+            shard_epoch,
+            sequence_number: 1,
+        };
+        rig.client.create(request).await.map_or_else(|status| status.code(), |_| Code::Ok)
+    };
+    let mut rig = start(true).await;
+    assert_eq!(create(&mut rig, "nobody", 7).await, Code::NotFound);
+    assert_eq!(create(&mut rig, "slot-000000", 6).await, Code::FailedPrecondition);
+    rig.stop().await;
+    let mut rig = start(true).await;
+    assert_eq!(create(&mut rig, "slot-000000", 6).await, Code::FailedPrecondition);
+    assert_eq!(create(&mut rig, "slot-000000", 7).await, Code::Ok);
+    rig.stop().await;
+    // First contact of shard and machine: accepted where epochs are not strict.
+    let mut rig = start(false).await;
+    assert_eq!(create(&mut rig, "slot-000001", 6).await, Code::Ok);
     rig.stop().await;
 }
 

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod bad_input;
 mod callers;
 mod chaos;
 mod durable;

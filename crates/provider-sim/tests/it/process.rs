@@ -177,3 +177,56 @@ async fn what_cannot_start_says_why() {
     write("clouds: [{name: a, regions: [{name: r, zones: [{name: z, racks: many}]}], tiers: []}]");
     ends(&[&config], 1, "clouds[0].regions[0].zones[0].racks: ").await;
 }
+
+const MARKER: &str = "join-secret-41c9";
+
+/// At the most talkative level, the transport's own lines included.
+#[tokio::test]
+async fn the_blob_is_in_no_log_line_and_in_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = format!("--state={}", directory.path().display());
+    let transport = ["h2", "hyper", "hyper_util", "rustls", "tonic", "tower"];
+    let levels = transport.map(|name| format!("{name}=trace")).join(",");
+    let log = directory.path().join("log");
+    let level = format!("--log-level=trace,{levels}");
+    let child = command(&["--admin-addr=0", "--use-fake-backend", &state, &level])
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let serves = async {
+        loop {
+            let text = std::fs::read_to_string(&log).unwrap();
+            let line = text.lines().find(|line| line.contains("serving gRPC"));
+            match line.and_then(|line| line.rsplit_once("addr=")) {
+                Some((_, addr)) => return addr.trim().to_owned(),
+                None => sleep(Duration::from_millis(10)).await,
+            }
+        }
+    };
+    let addr = timeout(DEADLINE, serves).await.unwrap();
+    let client = connect(&addr, &TlsFlags::default().load().unwrap());
+    let (idle, admin) = ("sim-spec-000", String::new());
+    let mut process = Process { child, client, admin };
+    process.create(idle).await;
+    process.reaches(idle, MachineState::Idle).await;
+    let request = ConfigureRequest {
+        machine_id: idle.into(),
+        cluster_id: "c-1".into(),
+        bootstrap_blob: MARKER.into(),
+        ..Default::default()
+    };
+    process.client.configure(request).await.unwrap();
+    process.reaches(idle, MachineState::Configured).await;
+    process.child.kill().await.unwrap();
+    let mut files = 0;
+    for entry in std::fs::read_dir(directory.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            let bytes = std::fs::read(&path).unwrap();
+            let found = bytes.windows(MARKER.len()).any(|window| window == MARKER.as_bytes());
+            assert!(!found, "{} holds the blob", path.display());
+            files += 1;
+        }
+    }
+    assert!(files > 1 && std::fs::metadata(&log).unwrap().len() > 1000, "it talks");
+}

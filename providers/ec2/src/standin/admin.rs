@@ -6,7 +6,7 @@
 //! | `POST /admin/interrupt {machine, kind: rebalance\|termination, notice_ms}` | tells the queue; a termination ends the instance after the notice |
 //! | `POST /admin/end {machine}` | ends it behind everybody's back |
 //! | `POST /admin/stop {machine}` | stops it |
-//! | `POST /admin/price {type, zone, price}` | a new market price |
+//! | `POST /admin/price {type, zone, price}` | a new market price; without `zone` a new list price |
 //! | `GET /admin/truth` | every live instance, and slots with more than one |
 
 use axum::{
@@ -81,7 +81,11 @@ async fn stop(State(world): State<Shared>, Json(body): Json<Value>) -> Response 
 async fn price(State(world): State<Shared>, Json(body): Json<Value>) -> Response {
     let text = |key: &str| body.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let Some(price) = body.get("price").and_then(Value::as_f64) else { return nobody() };
-    lock(&world).spot_prices.insert((text("type"), text("zone")), price);
+    let mut world = lock(&world);
+    match body.get("zone") {
+        Some(_) => drop(world.spot_prices.insert((text("type"), text("zone")), price)),
+        None => drop(world.list_prices.insert(text("type"), price)),
+    }
     reply(StatusCode::OK, &json!({}))
 }
 
