@@ -1,0 +1,149 @@
+//! A coordinator that answers reports as it is told.
+//!
+//! It serves `ReportShard` and nothing else, with the real gate: under mTLS a
+//! report is taken only from the shard that it names. What it answers is a
+//! script: the next answers in a queue, then a standing one.
+
+mod answer;
+mod service;
+
+use std::time::Duration;
+
+use bigfleet_net::{
+    grpc::{ConnectionLimits, GrpcServer},
+    listen::ListenAddr,
+    message_limits,
+    readiness::Readiness,
+    shutdown::Shutdown,
+    tls::Security,
+};
+use bigfleet_wire::v1alpha1::{
+    CoordinatorInstruction, ShardReport, coordinator_server::CoordinatorServer,
+};
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle, time::timeout};
+
+pub use self::answer::{Answer, LEADER_ADDR, LEADER_ID};
+use self::service::{Script, Service};
+use crate::Error;
+
+/// Calls that a script never answers must not hold up its end.
+const DRAIN: Duration = Duration::from_millis(200);
+
+/// A scripted coordinator. Dropping it cuts its connections.
+#[derive(Debug)]
+pub struct Coordinator {
+    addr: String,
+    script: watch::Sender<Script>,
+    shutdown: Shutdown,
+    served: JoinHandle<Result<(), bigfleet_net::Error>>,
+}
+
+impl Coordinator {
+    /// Serves on a free port of this machine.
+    pub async fn start(security: &Security) -> Result<Self, Error> {
+        let loopback: ListenAddr =
+            "127.0.0.1:0".parse().map_err(|problem| Error::Option { option: "listen", problem })?;
+        Self::start_on(loopback.bind().await?, security)
+    }
+
+    /// Serves on this listener: a coordinator that comes back where it was.
+    pub fn start_on(listener: TcpListener, security: &Security) -> Result<Self, Error> {
+        let addr = listener.local_addr().map_err(bigfleet_net::Error::Serve)?.to_string();
+        let readiness = Readiness::new("starting");
+        readiness.set_ready();
+        let script = watch::Sender::new(Script::default());
+        let service = CoordinatorServer::new(Service::new(script.clone()));
+        let limits = ConnectionLimits { drain: DRAIN, ..ConnectionLimits::default() };
+        let server = GrpcServer::new(security.clone(), readiness)
+            .add_service(message_limits!(service))
+            .limits(limits);
+        let shutdown = Shutdown::new();
+        let served = tokio::spawn(server.serve(listener, shutdown.clone()));
+        Ok(Self { addr, script, shutdown, served })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn addr(&self) -> &str {
+        &self.addr
+    }
+
+    /// The answer to the next report that has none yet. Each call adds one; when
+    /// they are used up, the standing answer holds again.
+    pub fn next(&self, answer: Answer) {
+        self.script.send_modify(|script| script.next.push_back(answer));
+    }
+
+    /// The standing answer; at first it is [`Answer::Report`].
+    pub fn always(&self, answer: Answer) {
+        self.script.send_modify(|script| script.standing = answer);
+    }
+
+    /// The term of [`Answer::Report`] from now on.
+    pub fn set_term(&self, term: i64) {
+        self.script.send_modify(|script| script.term = term);
+    }
+
+    /// The fleet of [`Answer::Report`] from now on.
+    pub fn set_fleet(&self, fleet_id: &str) {
+        self.script.send_modify(|script| fleet_id.clone_into(&mut script.fleet_id));
+    }
+
+    /// Sends this with every [`Answer::Report`] until a report acks it otherwise
+    /// than with FAILED, as a coordinator redelivers.
+    pub fn instruct(&self, instruction: CoordinatorInstruction) {
+        self.script.send_modify(|script| script.pending.push(instruction));
+    }
+
+    /// Instructions that no report has acked yet.
+    #[must_use]
+    pub fn pending(&self) -> Vec<CoordinatorInstruction> {
+        self.script.borrow().pending.clone()
+    }
+
+    /// Every report so far, in order, those answered with an error too.
+    #[must_use]
+    pub fn reports(&self) -> Vec<ShardReport> {
+        self.script.borrow().reports.clone()
+    }
+
+    /// Waits until the reports so far satisfy the condition; `wanted` says what
+    /// for, should it not come.
+    pub async fn wait_for(
+        &self,
+        wanted: &'static str,
+        mut condition: impl FnMut(&[ShardReport]) -> bool,
+        within: Duration,
+    ) -> Result<(), Error> {
+        let mut changes = self.script.subscribe();
+        let search = changes.wait_for(|script| condition(&script.reports));
+        let in_time = timeout(within, search).await.is_ok();
+        if in_time {
+            return Ok(());
+        }
+        let reports = &self.script.borrow().reports;
+        let seen = format!("{} reports, the last: {:?}", reports.len(), reports.last());
+        Err(Error::Late { waited: within, wanted, seen })
+    }
+
+    /// Waits for the next report after now.
+    pub async fn next_report(&self, within: Duration) -> Result<ShardReport, Error> {
+        let known = self.script.borrow().reports.len();
+        self.wait_for("one more report", |reports| reports.len() > known, within).await?;
+        let next = self.script.borrow().reports.get(known).cloned();
+        Ok(next.unwrap_or_default())
+    }
+
+    /// Stops serving and returns when all connections are closed.
+    pub async fn stop(mut self) -> Result<(), Error> {
+        self.shutdown.request();
+        // A server task that panicked has said so itself.
+        (&mut self.served).await.unwrap_or(Ok(())).map_err(Error::Net)
+    }
+}
+
+impl Drop for Coordinator {
+    fn drop(&mut self) {
+        self.served.abort();
+    }
+}
