@@ -1,0 +1,29 @@
+//! A shard's coordinator client (`docs/spec/shard.md` §14): it reports how the
+//! shard stands, finds the leader among the replicas, and obeys what comes back.
+//!
+//! It depends on the shard and never the reverse: a shard without a coordinator,
+//! even for ever, is live, ready and works. The module `memory` is the pure part,
+//! [`Client`] the shell around it, and [`supervise`] starts it again should it die.
+//!
+//! Here a shard has its own provider scope. Instructions that move machines between
+//! shards of one provider are refused as `unsupported`.
+
+mod client;
+mod done;
+mod error;
+mod fleet;
+mod instruction;
+mod leader;
+mod memory;
+mod options;
+mod pace;
+mod report;
+mod resolve;
+mod supervise;
+
+pub use client::Client;
+pub use done::REMEMBERED;
+pub use error::Error;
+pub use options::{DEADLINE, Options};
+pub use resolve::Resolver;
+pub use supervise::supervise;

@@ -1,0 +1,165 @@
+//! What a client remembers between two reports, and what an answer does to it.
+//! Pure: no clock, no network. It outlives a client that dies, for the process is
+//! still the same one.
+
+use std::time::Duration;
+
+use bigfleet_wire::v1alpha1::{
+    CoordinatorInstruction, InstructAck, ReportAck, instruct_ack::Outcome,
+};
+
+use crate::{
+    done::DoneSet,
+    fleet::{FleetId, Foreign},
+    instruction::{self, DUPLICATE, Order},
+};
+
+/// Everything that lives as long as the process and is the coordinator's business.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    /// Tells two processes of one epoch apart.
+    instance: u64,
+    /// Number of the last report.
+    cycle: i64,
+    /// Highest term seen.
+    mark: i64,
+    fleet: Option<FleetId>,
+    /// Not yet in a report that was acknowledged.
+    acks: Vec<InstructAck>,
+    done: DoneSet,
+    /// The coordinator asked for our cluster ids.
+    wants_clusters: bool,
+}
+
+/// What a report says besides how the shard stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Carried {
+    pub(crate) instance: u64,
+    pub(crate) cycle: i64,
+    pub(crate) observed_term: i64,
+    pub(crate) fleet_id: String,
+    pub(crate) acks: Vec<InstructAck>,
+    pub(crate) clusters: bool,
+}
+
+/// An answer that counts for nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Ignored {
+    #[error(transparent)]
+    Fleet(#[from] Foreign),
+    #[error("its term {theirs} is below {mark}, which was seen already: an old leader")]
+    Term { theirs: i64, mark: i64 },
+}
+
+/// What an answer leads to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Obeyed {
+    /// The mark, to be shown to others.
+    pub(crate) term: i64,
+    /// When the next report is wanted, if not at the usual time.
+    pub(crate) next_report_after: Option<Duration>,
+}
+
+impl Memory {
+    pub(crate) const fn new(instance: u64) -> Self {
+        Self {
+            instance,
+            cycle: 0,
+            mark: 0,
+            fleet: None,
+            acks: Vec::new(),
+            done: DoneSet::new(),
+            wants_clusters: false,
+        }
+    }
+
+    /// The next report. Acks stay here until one that carried them is acknowledged.
+    pub(crate) fn begin(&mut self) -> Carried {
+        self.cycle += 1;
+        let fleet = self.fleet.as_ref();
+        Carried {
+            instance: self.instance,
+            cycle: self.cycle,
+            observed_term: self.mark,
+            fleet_id: fleet.map_or_else(String::new, |fleet| fleet.as_str().to_owned()),
+            acks: self.acks.clone(),
+            clusters: self.wants_clusters,
+        }
+    }
+
+    /// Takes the answer to the last report, or changes nothing.
+    pub(crate) fn receive(
+        &mut self,
+        answer: ReportAck,
+        mut obey: impl FnMut(Order),
+    ) -> Result<Obeyed, Ignored> {
+        let fleet = match answer.fleet_id.as_str() {
+            // A coordinator of the base contract has none.
+            "" => None,
+            text => Some(text.parse::<FleetId>()?),
+        };
+        if let Some(theirs) = &fleet {
+            FleetId::follows(self.fleet.as_ref(), theirs)?;
+        }
+        if answer.coordinator_term < self.mark {
+            return Err(Ignored::Term { theirs: answer.coordinator_term, mark: self.mark });
+        }
+        self.mark = answer.coordinator_term;
+        self.fleet = fleet.or_else(|| self.fleet.take());
+        if answer.acknowledged {
+            // One report at a time: what is here is what it carried.
+            self.acks.clear();
+            self.wants_clusters = false;
+        }
+        self.wants_clusters |= answer.want_cluster_ids;
+        if answer.assignment.is_some() {
+            tracing::warn!("assignment ignored: this shard has its own provider scope");
+        }
+        let mut instructions = answer.instructions;
+        instructions.sort_by_key(|instruction| instruction.sequence_number);
+        for instruction in instructions {
+            if let Some(ack) = self.instructed(instruction, &mut obey) {
+                self.acks.retain(|earlier| earlier.instruction_id != ack.instruction_id);
+                self.acks.push(ack);
+            }
+        }
+        let after = answer.next_report_after_ms;
+        let after = (after > 0).then(|| Duration::from_millis(after.into()));
+        Ok(Obeyed { term: self.mark, next_report_after: after })
+    }
+
+    fn instructed(
+        &mut self,
+        instruction: CoordinatorInstruction,
+        obey: &mut impl FnMut(Order),
+    ) -> Option<InstructAck> {
+        let id = instruction.instruction_id;
+        if id.is_empty() {
+            return None;
+        }
+        if self.done.contains(&id) {
+            return Some(instruction::ack(id, Outcome::Accepted, DUPLICATE));
+        }
+        let (term, mark) = (instruction.coordinator_term, self.mark);
+        if term < mark {
+            let reason = format!("term {term} is below {mark}");
+            return Some(instruction::ack(id, Outcome::RejectedStale, reason));
+        }
+        self.mark = term;
+        match instruction::read(instruction.payload) {
+            Ok(order) => {
+                obey(order);
+                self.done.insert(&id);
+                Some(instruction::ack(id, Outcome::Accepted, ""))
+            }
+            Err(refused) => {
+                let reason = refused.to_string();
+                tracing::warn!(instruction = id, reason, "instruction refused");
+                Some(instruction::ack(id, refused.outcome(), reason))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! The report itself.
+
+use bigfleet_engine::Shortage;
+use bigfleet_model::{Totals, digest};
+use bigfleet_shard::{ReportSide, Standing};
+use bigfleet_wire::v1alpha1 as wire;
+
+use crate::{memory::Carried, options::Options};
+
+/// Everything that a shard with its own provider scope reports. What belongs to
+/// shared scope stays empty, above all `assignment_digest`.
+pub(crate) async fn build(
+    side: &ReportSide,
+    options: &Options,
+    carried: &Carried,
+) -> wire::ShardReport {
+    let standing = side.standing().await;
+    let clusters = side.clusters();
+    let cluster_ids = carried.clusters.then(|| clusters.iter().map(ToString::to_string));
+    wire::ShardReport {
+        shard_id: side.shard_id().to_owned(),
+        shard_address: options.advertise_addr.clone(),
+        cycle: carried.cycle,
+        timestamp_unix_nanos: side.unix_nanos(),
+        shard_epoch: side.epoch(),
+        summary: Some(summary(&standing, &options.provider_addr)),
+        shortfalls: standing.shortfalls.iter().map(shortfall).collect(),
+        instruction_acks: carried.acks.clone(),
+        observed_term: carried.observed_term,
+        cluster_digest: digest::of_set(clusters.iter().map(|cluster| cluster.as_str())),
+        cluster_ids: cluster_ids.into_iter().flatten().collect(),
+        fleet_id: carried.fleet_id.clone(),
+        instance: carried.instance,
+        ..wire::ShardReport::default()
+    }
+}
+
+fn summary(standing: &Standing, provider_addr: &str) -> wire::ShardSummary {
+    let counts = |counts: &std::collections::BTreeMap<String, usize>| {
+        counts.iter().map(|(name, count)| (name.clone(), whole(*count))).collect()
+    };
+    wire::ShardSummary {
+        total_machines: whole(standing.total),
+        free_machines: whole(standing.free),
+        per_instance_type_counts: counts(&standing.by_instance_type),
+        per_zone_counts: counts(&standing.by_zone),
+        provider_address: provider_addr.to_owned(),
+        ..wire::ShardSummary::default()
+    }
+}
+
+fn shortfall(shortage: &Shortage) -> wire::Shortfall {
+    let profile = &shortage.profile;
+    wire::Shortfall {
+        requirements: profile.requirements().iter().map(Into::into).collect(),
+        deficit: Some(resources(&shortage.deficit)),
+        priority: profile.priority(),
+        age_cycles: i32::try_from(shortage.age).unwrap_or(i32::MAX),
+        interruption_penalty_bucket: profile.interruption().to_wire(),
+        min_unit: Some(resources(&shortage.min_unit)),
+    }
+}
+
+fn resources(totals: &Totals) -> wire::Resources {
+    wire::Resources { resources: totals.to_wire().into_iter().collect() }
+}
+
+fn whole(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
