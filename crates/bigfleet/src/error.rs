@@ -23,10 +23,18 @@ pub(crate) enum Error {
     ParseBaseline { path: PathBuf, source: serde_json::Error },
     #[error("scenario {scenario}: {refusal}; its input must pass the gate it measures")]
     BadScenario { scenario: &'static str, refusal: bigfleet_model::gate::Refusal },
+    #[error("sessions: {0}")]
+    Load(String),
     #[error("cannot write to standard output: {0}")]
     Write(#[from] io::Error),
     #[error("cannot read world {path}: {source}")]
     ReadWorld { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Report(#[from] bigfleet_shard_report::Error),
+    #[error(transparent)]
+    Shard(#[from] bigfleet_shard::process::Error),
+    #[error(transparent)]
+    Stepper(#[from] bigfleet_shard::stepper::Error),
     #[error("{0}")]
     World(bigfleet_engine::json::WorldError),
 }
@@ -36,6 +44,7 @@ impl Error {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::World(_) | Self::UnknownScenario { .. } => 2,
+            Self::Shard(error) if error.is_usage() => 2,
             _ => 1,
         }
     }

@@ -3,6 +3,7 @@
 mod bench;
 mod decide;
 mod error;
+mod shard;
 
 use std::process::ExitCode;
 
@@ -27,12 +28,15 @@ enum Command {
     Bench(bench::Args),
     /// Decide one cycle from a file: what would the engine do?
     Decide(decide::Args),
+    /// Run a shard: sessions in, decisions every cycle, machines out.
+    Shard(Box<bigfleet_shard::flags::ShardFlags>),
 }
 
 fn main() -> ExitCode {
     let (name, result) = match flags::parse::<Cli>().command {
         Command::Bench(args) => ("bench", bench::run(&args)),
         Command::Decide(args) => ("decide", decide::run(&args)),
+        Command::Shard(flags) => ("shard", shard::run(&flags)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -59,6 +59,12 @@ const FORBIDDEN: &[Forbidden] = &[
         why: "a shard decides without a coordinator (coordinator chapter, rule S2)",
     },
     Forbidden {
+        from: "bigfleet-shard-report",
+        edges: Edges::Linked,
+        to: &["bigfleet-coordinator", "kube"],
+        why: "a client knows the wire, not who is at its other end",
+    },
+    Forbidden {
         from: "bigfleet-coordinator",
         edges: Edges::Linked,
         to: &["bigfleet-shard", "bigfleet-engine", "kube"],
@@ -87,6 +93,12 @@ const FORBIDDEN: &[Forbidden] = &[
         edges: Edges::Linked,
         to: &["bigfleet-provider-kit", "bigfleet-provider-sim"],
         why: "the coordinator knows no provider",
+    },
+    Forbidden {
+        from: "bigfleet-scripted",
+        edges: Edges::All,
+        to: &["bigfleet-shard", "bigfleet-engine", "bigfleet-coordinator", "kube"],
+        why: "a scripted peer knows the wire, not who is at its other end",
     },
     Forbidden {
         from: "bigfleet-provider-sim",
@@ -154,6 +166,32 @@ fn no_crate_reaches_what_it_must_not_know() {
     assert!(broken.is_empty(), "forbidden edges:\n{}", broken.join("\n"));
 }
 
+/// Who must not be known to a cycle.
+const SLOW_TIER: &[&str] = &["bigfleet-coordinator", "bigfleet-shard-report"];
+
+/// Rule R1 of the shard chapter: whatever a cycle reaches, by code that ships or by
+/// tests, those of its dependencies included, decides without a coordinator.
+#[test]
+fn shard_inv_01_nothing_reachable_from_the_cycle_knows_the_coordinator() {
+    let members = members();
+    let mut waiting = vec!["bigfleet-shard".to_owned()];
+    let mut seen = BTreeSet::new();
+    while let Some(from) = waiting.pop() {
+        if !seen.insert(from.clone()) {
+            continue;
+        }
+        // Tests are followed for the crate that is asked about alone.
+        let reached = reached(&from, Edges::All, &["--all-features"]);
+        for to in SLOW_TIER {
+            assert!(!reached.contains(*to), "the cycle -> {from} -> {to}");
+        }
+        waiting.extend(reached.into_iter().filter(|to| members.contains(to)));
+    }
+    for part in ["bigfleet-engine", "bigfleet-scripted", "bigfleet-oracle"] {
+        assert!(seen.contains(part), "the walk passes by {part}");
+    }
+}
+
 #[test]
 fn no_crate_links_a_second_tls_stack() {
     for member in members() {
@@ -185,4 +223,5 @@ fn the_graph_is_really_read() {
     assert!(!reached("bigfleet-wire", Edges::Linked, &[]).contains("protox"));
     assert!(reached("bigfleet-wire", Edges::All, &[]).contains("protox"));
     assert!(reached("bigfleet-wire", Edges::Linked, &["--features=grpc"]).contains("tokio"));
+    assert!(reached("bigfleet-shard-report", Edges::Linked, &[]).contains("bigfleet-shard"));
 }

@@ -24,7 +24,10 @@ mod quality;
 mod random;
 mod report;
 mod scenario;
+mod sessions;
+mod shard_step;
 mod snapshot;
+mod supply;
 
 use std::{
     fs,
@@ -55,6 +58,8 @@ pub(crate) struct Args {
     /// Compare with an earlier run; fails where something got 10 % worse.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
+    #[command(flatten)]
+    sessions: sessions::Args,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
@@ -79,6 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
                 }
             },
             Measure::Graded(grade) => grades.extend(grade(&args.run(scenario))),
+            Measure::Loaded(load) => grades.extend(load(&args.run(scenario), &args.sessions)?),
         }
     }
     let baseline = baseline.unwrap_or_default();

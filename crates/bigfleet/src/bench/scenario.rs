@@ -4,7 +4,7 @@ use super::{
     assignment, bound, colocated, field, fleet, gangs, gate,
     measure::{Measurement, Run},
     quality::{self, Grade},
-    snapshot,
+    sessions, shard_step, snapshot,
 };
 use crate::error::Error;
 
@@ -22,9 +22,11 @@ pub(super) enum Measure {
     Timed(fn(&Run) -> Result<Vec<Measurement>, Error>),
     /// Figures with bars of their own.
     Graded(fn(&Run) -> Vec<Grade>),
+    /// The same of a load that flags describe.
+    Loaded(fn(&Run, &sessions::Args) -> Result<Vec<Grade>, Error>),
 }
 
-use Measure::{Graded, Timed};
+use Measure::{Graded, Loaded, Timed};
 
 /// All of them, in the order in which `all` runs them.
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -172,6 +174,16 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "field-500k",
         about: "the same with 2,250,000 records",
         measure: Timed(field::field_500k),
+    },
+    Scenario {
+        name: "shard-step",
+        about: "a whole shard at 50 K, 100 K, 500 K machines: reconcile, decide, enqueue, publish",
+        measure: Timed(shard_step::shard_step),
+    },
+    Scenario {
+        name: "sessions",
+        about: "thousands of operators over gRPC against a shard process, with bars",
+        measure: Loaded(sessions::sessions),
     },
     Scenario {
         name: "growth",

@@ -1,0 +1,19 @@
+//! `bigfleet shard` as a process, with the processes it meets in production:
+//! a provider with a store, operators over real gRPC, files and signals.
+//!
+//! `BIGFLEET_BINARIES` names a directory with other binaries than those just
+//! built, for example release ones.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+mod brake;
+mod closed_loop;
+mod flags;
+mod judge;
+mod mtls;
+mod probes;
+mod process;
+mod provider_away;
+mod site;
+mod stopping;
+mod volumes;

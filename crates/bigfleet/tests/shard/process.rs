@@ -1,0 +1,110 @@
+//! A child process that logs into a file, so that no pipe fills up and what it
+//! said outlives it.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    process::{Child, Command},
+    time::{Instant, sleep, timeout},
+};
+
+/// Nothing here takes that long; what does has failed.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A child, killed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts it; its log is appended to.
+    pub(crate) fn spawn(program: &Path, args: &[String], log: &Path) -> Self {
+        let file = File::options().create(true).append(true).open(log).unwrap();
+        let mut command = Command::new(program);
+        // What tests are told by is not for the binaries.
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("BIGFLEET_")) {
+            command.env_remove(name);
+        }
+        let child = command.args(args).stdout(Stdio::null()).stderr(file).kill_on_drop(true);
+        Self { child: child.spawn().unwrap(), log: log.to_owned() }
+    }
+
+    /// SIGKILL, and gone when this returns.
+    pub(crate) async fn kill(&mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// Sends a signal by its name.
+    pub(crate) async fn signal(&self, name: &str) {
+        let id = self.child.id().expect("not reaped yet").to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status().await.unwrap();
+        assert!(sent.success(), "kill -s {name} {id}");
+    }
+
+    /// How it ended.
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
+        let ended = timeout(PATIENCE, self.child.wait()).await;
+        ended.unwrap_or_else(|_| panic!("does not end: {}", self.tail())).unwrap()
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Everything it said, those before it in the same file included.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// The end of its log.
+    pub(crate) fn tail(&self) -> String {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(30)..].join("\n")
+    }
+}
+
+/// Looks until there is something to see.
+pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    until_or(&|| what.to_owned(), PATIENCE, &mut look).await
+}
+
+/// Looks until there is something to see, and tells more if there never is.
+pub(crate) async fn until_or<T>(
+    what: &dyn Fn() -> String,
+    within: Duration,
+    look: &mut impl AsyncFnMut() -> Option<T>,
+) -> T {
+    let deadline = Instant::now() + within;
+    loop {
+        if let Some(seen) = look().await {
+            return seen;
+        }
+        assert!(Instant::now() < deadline, "not within {within:?}: {}", what());
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Status and body of a GET; none while nobody answers.
+pub(crate) async fn get(addr: &str, path: &str) -> Option<(u16, String)> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n");
+    http(addr, &request).await
+}
+
+async fn http(addr: &str, request: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(addr).await.ok()?;
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.ok()?;
+    let status = answer.split(' ').nth(1)?.parse().ok()?;
+    Some((status, answer.split_once("\r\n\r\n")?.1.to_owned()))
+}
