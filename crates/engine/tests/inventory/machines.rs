@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use bigfleet_engine::{Census, Comparison, Count, Engine};
+use bigfleet_engine::{Census, Comparison, Count, Engine, Seen};
 use bigfleet_model::{ClusterId, HostRef, Machine, MachineState, PenaltyBucket, Stamp};
 
 use crate::everywhere;
@@ -104,6 +104,30 @@ fn a_report_is_compared_with_what_was_told() {
                 assert_eq!(compare(&machine), Comparison::Moved, "{machine:?}");
             }
         }
+    });
+}
+
+#[test]
+fn what_a_list_does_not_tell_of_is_found_and_nothing_else() {
+    everywhere(|history| {
+        let mut comparer = history.engine.comparer();
+        let mut seen = Seen::default();
+        // Every third is left out; those that stay are asked of twice, as a merge does.
+        let (mut left_out, mut nobody) = (Vec::new(), Seen::default());
+        for (at, (id, told)) in history.told.iter().enumerate() {
+            if at % 3 == 0 {
+                left_out.push(id.clone());
+                continue;
+            }
+            comparer.see(id, &mut seen);
+            assert_eq!(comparer.compare(told), Comparison::Same);
+        }
+        comparer.see("nobody", &mut nobody);
+        let (mut unseen, known) = history.engine.unseen(&seen);
+        unseen.sort_unstable();
+        left_out.sort_unstable();
+        assert_eq!((unseen, known), (left_out, history.told.len()));
+        assert_eq!(history.engine.unseen(&nobody).0.len(), history.told.len());
     });
 }
 

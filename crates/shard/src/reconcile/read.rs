@@ -25,8 +25,9 @@ struct News {
     begun: Begun,
     /// Only what changed is listed.
     incremental: bool,
-    /// The engine was empty: what is read is handed on bit by bit, so that half a
-    /// million records are never there at once. No phase runs before the last of it.
+    /// No List came before, and the engine is empty: what is read is handed on bit by
+    /// bit, so that half a million records are never there at once. No phase runs
+    /// before the last of it.
     first: bool,
     records: Vec<Machine>,
     refused: Vec<RefusedRecord>,
@@ -65,11 +66,14 @@ impl News {
 impl Shard {
     /// Lists everything, or what changed after a cursor; the cursor to go on from.
     pub(super) async fn list(&self, cursor: Option<Vec<u8>>) -> Result<Vec<u8>, Error> {
-        let begun = self.live().touches.begin();
+        let (begun, before_all) = {
+            let mut live = self.live();
+            (live.touches.begin(), !live.is_reconciled())
+        };
         let mut news = News {
             begun,
             incremental: cursor.is_some(),
-            first: self.decider.read().await.engine.machines() == 0,
+            first: before_all && self.decider.read().await.engine.machines() == 0,
             records: Vec::new(),
             refused: Vec::new(),
             seen: Seen::default(),

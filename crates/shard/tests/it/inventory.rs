@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use bigfleet_model::MachineState;
-use bigfleet_provider::{fake::Seed, protocol::Kind};
+use bigfleet_provider::{
+    fake::{Fake, Seed},
+    protocol::Kind,
+};
 use bigfleet_scripted::operator::Operator;
 use bigfleet_shard::Options;
 
@@ -150,6 +153,31 @@ async fn shard_inv_25_incremental_lists_leave_nothing_unread() {
         let resting: usize = resting.into_iter().map(|state| rig.count(state)).sum();
         assert_eq!(resting, 50);
         assert!(rig.count(MachineState::Idle) <= 10, "what was bought is given back");
+        rig.stop().await;
+    }
+}
+
+/// The idle machines come last in a List long enough to be taken in bit by bit.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_decided_before_the_first_list_is_read_to_its_end() {
+    for page in [0, 5_000] {
+        let fake = Fake::new(slow());
+        for seed in
+            [Seed { speculative: 9_000, ..Seed::default() }, Seed { idle: 12, ..Seed::default() }]
+        {
+            fake.seed(&seed).expect("the catalogue passes the gate");
+        }
+        let options = Options { provider_list_page: page, ..Options::default() };
+        let rig = Rig::blind(options, fake, 1).await;
+        let operator = rig.operator("c").await;
+        operator.roll_up(pods("c", 1, 500)).await.expect("accepted");
+        {
+            let mut knobs = rig.knobs();
+            // Long enough for cycles between two pages.
+            (knobs.down, knobs.slow_list) = (false, Duration::from_secs(3));
+        }
+        rig.until("served", |rig| rig.count(MachineState::Configured) == 1).await;
+        assert_eq!(rig.calls(Kind::Create).len(), 0, "{}", rig.told());
         rig.stop().await;
     }
 }
