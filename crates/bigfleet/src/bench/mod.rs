@@ -59,7 +59,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     #[command(flatten)]
-    sessions: sessions::Args,
+    sessions: sessions::SessionFlags,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {

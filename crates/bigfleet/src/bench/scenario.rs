@@ -23,7 +23,7 @@ pub(super) enum Measure {
     /// Figures with bars of their own.
     Graded(fn(&Run) -> Vec<Grade>),
     /// The same of a load that flags describe.
-    Loaded(fn(&Run, &sessions::Args) -> Result<Vec<Grade>, Error>),
+    Loaded(fn(&Run, &sessions::SessionFlags) -> Result<Vec<Grade>, Error>),
 }
 
 use Measure::{Graded, Loaded, Timed};

@@ -143,8 +143,12 @@ impl Desk<'_> {
     pub(super) fn enqueue(&mut self, action: Action, cycle: u64) -> bool {
         let metrics = &self.shard.metrics;
         let (machine, kind) = (action.machine.clone(), Kind::from(&action.kind));
-        let moved = self.state(&machine).is_some_and(|state| state != action.kind.start());
-        if moved || self.live.pending(&machine).is_some() {
+        let Some(state) = self.state(&machine) else {
+            // Dropped by its provider while we decided.
+            metrics.executed(kind, Outcome::InventoryMiss);
+            return false;
+        };
+        if state != action.kind.start() || self.live.pending(&machine).is_some() {
             metrics.actions_deduped.inc();
             return false;
         }

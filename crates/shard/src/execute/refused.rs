@@ -11,6 +11,8 @@ use tokio::time::Instant;
 
 const FIRST: Duration = Duration::from_secs(30);
 const MOST: Duration = Duration::from_secs(600);
+/// A refusal so long over does not make the next one longer.
+const FORGOTTEN: Duration = Duration::from_secs(3600);
 
 type Key = (ClusterId, Fingerprint);
 
@@ -72,6 +74,7 @@ impl Refusals {
     /// Clusters with a hold that began or ended since the last time.
     pub(crate) fn changed(&mut self) -> Vec<ClusterId> {
         let now = Instant::now();
+        self.of.retain(|_, refusal| refusal.until + FORGOTTEN > now);
         let mut clusters: Vec<ClusterId> =
             self.changed.drain(..).map(|(cluster, _)| cluster).collect();
         for ((cluster, _), refusal) in &mut self.of {

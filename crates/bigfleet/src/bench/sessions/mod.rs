@@ -23,7 +23,7 @@ use crate::error::Error;
 /// Flags of `bigfleet bench sessions`.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Scenario `sessions`")]
-pub(crate) struct Args {
+pub(crate) struct SessionFlags {
     /// Operators
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     sessions: usize,
@@ -77,14 +77,14 @@ struct Outcome {
     stalled: Option<Cycles>,
 }
 
-pub(super) fn sessions(run: &Run, args: &Args) -> Result<Vec<Grade>, Error> {
+pub(super) fn sessions(run: &Run, args: &SessionFlags) -> Result<Vec<Grade>, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let grades = runtime.block_on(measure(run, args));
     runtime.shutdown_background();
     grades
 }
 
-async fn measure(run: &Run, args: &Args) -> Result<Vec<Grade>, Error> {
+async fn measure(run: &Run, args: &SessionFlags) -> Result<Vec<Grade>, Error> {
     let mut grades = Vec::new();
     let child = match (&args.target, &args.target_metrics) {
         (Some(_), Some(_)) => None,
@@ -105,7 +105,7 @@ async fn measure(run: &Run, args: &Args) -> Result<Vec<Grade>, Error> {
 }
 
 /// A shard that is ready, and what that took.
-async fn start(args: &Args, grades: &mut Vec<Grade>) -> Result<Child, Error> {
+async fn start(args: &SessionFlags, grades: &mut Vec<Grade>) -> Result<Child, Error> {
     let provider = machines::serve(args.machines).await?;
     let began = Instant::now();
     let child = Child::start(&provider, args.full_lists)?;
@@ -119,7 +119,7 @@ async fn start(args: &Args, grades: &mut Vec<Grade>) -> Result<Child, Error> {
     Ok(child)
 }
 
-async fn load(run: &Run, args: &Args, addr: &str, metrics: &str) -> Result<Outcome, Error> {
+async fn load(run: &Run, args: &SessionFlags, addr: &str, metrics: &str) -> Result<Outcome, Error> {
     let half = Duration::from_secs(args.seconds);
     let halves = if args.stalled > 0 { 2 } else { 1 };
     let mut options = LoadOptions::new(addr);
@@ -175,7 +175,7 @@ async fn load(run: &Run, args: &Args, addr: &str, metrics: &str) -> Result<Outco
     Ok(Outcome { figures, quiet, stalled })
 }
 
-fn tell(args: &Args, outcome: &Outcome, grades: &mut Vec<Grade>) {
+fn tell(args: &SessionFlags, outcome: &Outcome, grades: &mut Vec<Grade>) {
     let figures = &outcome.figures;
     let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
     grades.push(at_least("sessions alive", figures.sessions_alive as f64, args.sessions as f64));
