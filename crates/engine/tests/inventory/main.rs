@@ -134,7 +134,7 @@ fn joined(view: MachineView<'_>) -> Option<Tracked> {
 
 /// Every world, at every step of its history.
 fn everywhere(mut check: impl FnMut(&mut History)) {
-    for seed in common::seeds(WORLDS, 10) {
+    for seed in common::seeds(WORLDS, 250) {
         // Shown if a check fails.
         println!("seed {seed}");
         let mut history = History::of(seed);
