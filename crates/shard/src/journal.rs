@@ -2,11 +2,10 @@
 //! metrics.
 
 use bigfleet_engine::{Action, NeedKey};
-use bigfleet_model::{Machine, MachineState, gate::inventory::RejectReason};
+use bigfleet_model::{Machine, MachineState};
 
 use crate::{
     live::{Desk, Live},
-    metrics::RejectedFor,
     outcome::{Disposition, Outcome},
     shard::Shard,
 };
@@ -63,16 +62,6 @@ impl Shard {
     pub(crate) fn observe_first_machine(&self, live: &mut Live, need: &NeedKey) {
         if let Some(rolled_up) = live.awaiting.remove(need) {
             self.metrics.provisioning_latency.observe(rolled_up.elapsed().as_secs_f64());
-        }
-    }
-}
-
-impl From<RejectReason> for RejectedFor {
-    fn from(reason: RejectReason) -> Self {
-        match reason {
-            RejectReason::Price => Self::Price,
-            RejectReason::InterruptionProbability => Self::InterruptionProbability,
-            RejectReason::Structural => Self::Structural,
         }
     }
 }

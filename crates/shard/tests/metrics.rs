@@ -9,11 +9,11 @@ use std::{
 };
 
 use bigfleet_engine::Reason;
-use bigfleet_model::{CapacityType, ClusterId, MachineState, PenaltyBucket};
+use bigfleet_model::{
+    CapacityType, ClusterId, MachineState, PenaltyBucket, gate::inventory::RejectReason,
+};
 use bigfleet_shard::{
-    metrics::{
-        Metrics, Phase, PriorityClass, RejectedFor, ReportOutcome, SessionEvent, WatchMethod,
-    },
+    metrics::{Metrics, Phase, PriorityClass, ReportOutcome, SessionEvent, WatchMethod},
     outcome::{Kind, Outcome},
 };
 use prometheus_client::{encoding::text, registry::Registry};
@@ -89,7 +89,7 @@ fn touch_all(metrics: &Metrics) {
     metrics.executed(Kind::Reclaim, Outcome::BlobTimeout);
     metrics.suppressed(Kind::Delete);
     metrics.dryrun(Kind::Delete);
-    metrics.machine_rejected(RejectedFor::Price);
+    metrics.machine_rejected(RejectReason::Price);
     metrics.session_counter(SessionEvent::Replaced).inc();
     metrics.reconcile_forced(MachineState::Configured, MachineState::Failed);
     metrics.coordinator_report(ReportOutcome::NotLeader);

@@ -17,21 +17,15 @@ impl Shard {
                 tracked.idle_since = None;
             });
         }
-        match self.mutate(machine, Mutation::Delete).await {
-            Ok(ack) => match self.apply_ack(machine, &ack, decision).await {
-                Ok(_) => Ended::success(ack.operation_id),
-                Err(error) => self.settle_rejected(machine, error, decision).await,
-            },
-            Err(failed) => {
-                if failed.unsupported && self.live().undeletable.insert(machine.clone()) {
-                    tracing::warn!(
-                        %machine,
-                        "its provider cannot delete it: it is never released again; declare it \
-                         as bare metal or reserved"
-                    );
-                }
-                self.settle(machine, MachineState::Idle, failed, decision).await
-            }
+        let answer = self.mutate(machine, Mutation::Delete).await;
+        let unsupported = answer.as_ref().is_err_and(|failed| failed.unsupported);
+        if unsupported && self.live().undeletable.insert(machine.clone()) {
+            tracing::warn!(
+                %machine,
+                "its provider cannot delete it: it is never released again; declare it as bare \
+                 metal or reserved"
+            );
         }
+        self.conclude(machine, MachineState::Idle, answer, decision).await
     }
 }

@@ -25,15 +25,7 @@ impl Shard {
                 tracked.machine.stamp = Some(bought.stamp.clone());
             });
         }
-        let ack = match self.mutate(machine, Mutation::Create).await {
-            Ok(ack) => ack,
-            Err(failed) => {
-                return self.settle(machine, MachineState::Speculative, failed, decision).await;
-            }
-        };
-        match self.apply_ack(machine, &ack, decision).await {
-            Ok(_) => Ended::success(ack.operation_id),
-            Err(error) => self.settle_rejected(machine, error, decision).await,
-        }
+        let answer = self.mutate(machine, Mutation::Create).await;
+        self.conclude(machine, MachineState::Speculative, answer, decision).await
     }
 }

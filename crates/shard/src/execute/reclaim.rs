@@ -257,15 +257,7 @@ impl Shard {
     }
 
     async fn drain(&self, machine: &MachineId, grace: Duration, decision: i64) -> Ended {
-        let ack = match self.mutate(machine, Mutation::Drain(grace)).await {
-            Ok(ack) => ack,
-            Err(failed) => {
-                return self.settle(machine, MachineState::Configured, failed, decision).await;
-            }
-        };
-        match self.apply_ack(machine, &ack, decision).await {
-            Ok(_) => Ended::success(ack.operation_id),
-            Err(error) => self.settle_rejected(machine, error, decision).await,
-        }
+        let answer = self.mutate(machine, Mutation::Drain(grace)).await;
+        self.conclude(machine, MachineState::Configured, answer, decision).await
     }
 }

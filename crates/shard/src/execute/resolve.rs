@@ -26,7 +26,7 @@ impl Shard {
         decision: i64,
     ) -> Result<MachineState, String> {
         let record = ack.machine.clone().map_err(|refused| {
-            self.metrics.machine_rejected(refused.why.reason.into());
+            self.metrics.machine_rejected(refused.why.reason);
             refused.to_string()
         })?;
         if record.id != *machine {
@@ -41,6 +41,24 @@ impl Shard {
         }
         desk.follow_provider(machine, record, Cause::Ack, decision);
         Ok(state)
+    }
+
+    /// What a call came to: its record is taken in, or what went wrong is settled.
+    pub(super) async fn conclude(
+        &self,
+        machine: &MachineId,
+        start: MachineState,
+        answer: Result<Ack, Failed>,
+        decision: i64,
+    ) -> Ended {
+        let ack = match answer {
+            Ok(ack) => ack,
+            Err(failed) => return self.settle(machine, start, failed, decision).await,
+        };
+        match self.apply_ack(machine, &ack, decision).await {
+            Ok(_) => Ended::success(ack.operation_id),
+            Err(error) => self.settle_rejected(machine, error, decision).await,
+        }
     }
 
     /// What is left to do when a call failed: undo what was never sent, ask about

@@ -189,10 +189,15 @@ fn is_refreshed(known: &Machine, record: &Machine) -> bool {
         || known.last_error != record.last_error
 }
 
+/// Whether a machine in this state serves a need, or is on its way to or from one.
+const fn carries_stamp(state: MachineState) -> bool {
+    use MachineState::{Configured, Configuring, Creating, Draining};
+    matches!(state, Creating | Configuring | Configured | Draining)
+}
+
 /// The stamp that a machine carries once its provider's record is taken in.
 fn stamp_after(before: &Machine, record: &Machine) -> Option<Arc<Stamp>> {
-    use MachineState::{Configured, Configuring, Creating, Draining};
-    if !matches!(record.state, Creating | Configuring | Configured | Draining) {
+    if !carries_stamp(record.state) {
         return None;
     }
     let bound = |stamp: &&Arc<Stamp>| {
@@ -204,8 +209,7 @@ fn stamp_after(before: &Machine, record: &Machine) -> Option<Arc<Stamp>> {
 
 /// The echo of a stamp.
 fn decoded(record: &Machine) -> Option<Arc<Stamp>> {
-    use MachineState::{Configured, Configuring, Creating, Draining};
-    if !matches!(record.state, Creating | Configuring | Configured | Draining) {
+    if !carries_stamp(record.state) {
         return None;
     }
     let (stamp, malformed) = Stamp::from_metadata(&record.shard_metadata);

@@ -8,6 +8,7 @@ use std::{
 
 use bigfleet_engine::{Action, Engine, Tracked};
 use bigfleet_model::{ClusterId, Machine, MachineId, MachineState, Stamp};
+use bigfleet_provider::protocol::Kind;
 use tokio::{sync::RwLockReadGuard, time::Instant};
 
 use super::{Cause, Entry, Live, Pending, Stage, Transition};
@@ -156,7 +157,7 @@ impl Desk<'_> {
 
     /// Keeps account of machines between two states.
     pub(super) fn follow(&mut self, machine: &Machine) {
-        if is_passing(machine.state) {
+        if Kind::running(machine.state).is_some() {
             self.live.passing.insert(machine.id.clone(), (machine.state, Instant::now()));
         } else {
             self.live.passing.remove(&machine.id);
@@ -183,10 +184,4 @@ fn is_sound(tracked: &Tracked) -> bool {
         Draining => machine.cluster.is_some(),
         _ => tracked.drain.is_none(),
     }
-}
-
-/// Whether a machine leaves this state by itself.
-pub(crate) const fn is_passing(state: MachineState) -> bool {
-    use MachineState::{Configuring, Creating, Deleting, Draining};
-    matches!(state, Creating | Configuring | Draining | Deleting)
 }

@@ -83,18 +83,6 @@ impl AgeBucket {
 }
 
 labels! {
-    /// Why the inventory gate rejected a record.
-    RejectedFor {
-        /// The price.
-        Price = "price",
-        /// The interruption probability.
-        InterruptionProbability = "interruption_probability",
-        /// Anything else.
-        Structural = "structural",
-    }
-}
-
-labels! {
     /// What happened to a session.
     SessionEvent {
         /// It is its cluster's session.

@@ -12,13 +12,16 @@ mod register;
 use std::time::{Duration, Instant};
 
 use bigfleet_engine::Reason;
-use bigfleet_model::{CapacityType, ClusterId, MachineState, PenaltyBucket};
+use bigfleet_model::{
+    CapacityType, ClusterId, MachineState, PenaltyBucket, gate::inventory::RejectReason,
+};
+use bigfleet_provider::protocol;
 use buckets::{Buckets, CYCLE, PHASE, PROVISIONING, STEP, WAIT};
 pub use cluster::CLUSTER_SERIES_KEPT;
 use cluster::Clusters;
 pub use labels::{
-    AgeBucket, Phase, PriorityClass, Proposal, RejectedFor, ReportOutcome, SessionEvent,
-    WatchMethod, capacity_label, reason_label, state_label,
+    AgeBucket, Phase, PriorityClass, Proposal, ReportOutcome, SessionEvent, WatchMethod,
+    capacity_label, reason_label, state_label,
 };
 use labels::{
     OfAge, OfBucket, OfChange, OfClass, OfCost, OfEvent, OfExecution, OfKind, OfMachines, OfMethod,
@@ -183,7 +186,9 @@ impl Metrics {
             drop(self.suppressed.get_or_create(&OfKind { kind }));
             drop(self.dryrun.get_or_create(&OfKind { kind }));
         }
-        for reason in RejectedFor::ALL.iter().map(|reason| reason.label()) {
+        let refused =
+            [RejectReason::Price, RejectReason::InterruptionProbability, RejectReason::Structural];
+        for reason in refused.map(RejectReason::label) {
             drop(self.machines_rejected.get_or_create(&OfReason { reason }));
         }
         for event in SessionEvent::ALL.iter().map(|event| event.label()) {
@@ -273,12 +278,7 @@ impl Metrics {
 
     /// Machines unchanged in a state for too long.
     pub fn machines_stuck(&self, count: impl Fn(MachineState) -> usize) {
-        let transitional = [
-            MachineState::Creating,
-            MachineState::Configuring,
-            MachineState::Draining,
-            MachineState::Deleting,
-        ];
+        let transitional = protocol::Kind::ALL.map(protocol::Kind::transitional);
         self.machines_stuck.publish(
             transitional.map(|state| (OfState { state: state_label(state) }, whole(count(state)))),
         );
@@ -306,7 +306,7 @@ impl Metrics {
     }
 
     /// The inventory gate rejected a record.
-    pub fn machine_rejected(&self, reason: RejectedFor) {
+    pub fn machine_rejected(&self, reason: RejectReason) {
         self.machines_rejected.get_or_create(&OfReason { reason: reason.label() }).inc();
     }
 

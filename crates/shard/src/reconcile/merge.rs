@@ -32,7 +32,7 @@ impl Shard {
     async fn merge(&self, batch: Batch) -> bool {
         let Batch { begun, records, refused, missing, incremental, not_found, list, more } = batch;
         for refused in refused {
-            self.metrics.machine_rejected(refused.why.reason.into());
+            self.metrics.machine_rejected(refused.why.reason);
             tracing::warn!(%refused, "a record was refused; what was known stays");
         }
         let mut changed = !not_found.is_empty();
