@@ -19,6 +19,7 @@ use crate::{
     audit::Audit,
     cycle, execute,
     fence::Fence,
+    hints::Hints,
     host::ShardHost,
     metrics::{Metrics, SessionEvent},
     observe::Observe,
@@ -178,7 +179,13 @@ fn spawn_cycles(
     own_thread: bool,
     tasks: &mut JoinSet<Result<(), bigfleet_net::Error>>,
 ) {
-    let cycles = cycle::run(shard.clone(), stop.clone());
+    let (hints, crier) = Hints::new();
+    let crier = crier.run(shard.clone());
+    tasks.spawn(async move {
+        crier.await;
+        Ok(())
+    });
+    let cycles = cycle::run(shard.clone(), hints, stop.clone());
     if !own_thread {
         tasks.spawn(async move {
             cycles.await;

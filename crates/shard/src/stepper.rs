@@ -7,7 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bigfleet_model::ClusterId;
+use bigfleet_engine::ActionKind;
+use bigfleet_model::{ClusterId, MachineId};
 use bigfleet_net::readiness::Readiness;
 use bigfleet_wire::v1alpha1::ClusterCapacityNeeds;
 use tokio::task::JoinSet;
@@ -18,6 +19,7 @@ use crate::{
     cycle::Cycle,
     execute,
     fence::Fence,
+    hints::Hints,
     metrics::{Metrics, Phase},
     options::Options,
     reconcile::Reader,
@@ -89,8 +91,12 @@ impl Stepper {
             audit,
             metrics,
         }));
-        let workers = (0..concurrency).map(|_| execute::work(shard.clone())).collect();
-        Ok(Self { shard, cycle: Cycle::default(), reader: Reader::default(), _workers: workers })
+        let mut workers: JoinSet<_> =
+            (0..concurrency).map(|_| execute::work(shard.clone())).collect();
+        let (hints, crier) = Hints::new();
+        workers.spawn(crier.run(shard.clone()));
+        let cycle = Cycle::new(hints);
+        Ok(Self { shard, cycle, reader: Reader::default(), _workers: workers })
     }
 
     /// Reads the provider and leaves out what is known, as the reconciler does beside
@@ -135,6 +141,16 @@ impl Stepper {
         while self.shard.queue.depth() + self.shard.queue.running() > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
+    }
+
+    /// Machines that the last step takes from their clusters. No operator is there to
+    /// drain them: whoever steps brings about what would come of it.
+    pub async fn reclaims(&self) -> Vec<MachineId> {
+        let actions = self.shard.decider.read().await.engine.actions();
+        let reclaimed = actions.into_iter().filter(|action| {
+            matches!(action.kind, ActionKind::Reclaim { .. } | ActionKind::Preempt { .. })
+        });
+        reclaimed.map(|action| action.machine).collect()
     }
 
     /// Machines and needs that the engine knows.

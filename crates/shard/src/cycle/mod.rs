@@ -35,7 +35,6 @@ use crate::{
 const FOR_A_LIST: Duration = Duration::from_millis(500);
 
 /// What the cycle keeps to itself.
-#[derive(Default)]
 pub(crate) struct Cycle {
     number: u64,
     rails: Rails,
@@ -85,6 +84,19 @@ pub(crate) struct Summary {
 }
 
 impl Cycle {
+    pub(crate) fn new(hints: Hints) -> Self {
+        Self {
+            number: 0,
+            rails: Rails::default(),
+            needs: NeedViews::default(),
+            hints,
+            statuses: Statuses::default(),
+            publisher: Publisher::default(),
+            #[cfg(feature = "bench")]
+            laps: Vec::new(),
+        }
+    }
+
     /// Decides once; how many actions were handed to the workers.
     pub(crate) async fn run(&mut self, shard: &Arc<Shard>) -> usize {
         self.number += 1;
@@ -131,7 +143,7 @@ impl Cycle {
     fn tell(&mut self, shard: &Shard, decider: &Decider, news: &News) {
         let changes = self.needs.refresh(shard, decider, self.number, &news.rolled_up);
         let rows = shard.needs_read.load();
-        self.hints.tell(shard, &decider.engine, &rows, &changes, &news.sessions);
+        self.hints.tell(shard, &decider.engine, &changes, &news.sessions);
         let mut sessions = shard.take_resynced_sessions();
         sessions.extend(news.sessions.iter().cloned());
         let told = Told { rows: &rows, changes: &changes, sessions: &sessions };

@@ -6,14 +6,14 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::Cycle;
-use crate::shard::Shard;
+use crate::{hints::Hints, shard::Shard};
 
 /// Two cycles start at least so far apart.
 const APART: Duration = Duration::from_millis(100);
 
 /// Cycles until told to stop.
-pub(crate) async fn run(shard: Arc<Shard>, stop: CancellationToken) {
-    let mut cycle = Cycle::default();
+pub(crate) async fn run(shard: Arc<Shard>, hints: Hints, stop: CancellationToken) {
+    let mut cycle = Cycle::new(hints);
     let mut ticker = interval(shard.options.cycle_interval);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut next: Option<Instant> = None;
