@@ -5,7 +5,7 @@ use bigfleet_model::{ClusterId, MachineId, Need, Stamp};
 
 use crate::{
     action::Action,
-    full_pass::Scope,
+    full_pass::{FullPass, Scope},
     handle::{MachineIx, PreparedIx},
     input::{HeldBack, NeedKey, NoAcquire, Phase2Options, ReleasePolicy, Time, Tracked},
     phase1::{self, Scratch},
@@ -43,6 +43,7 @@ pub struct Engine {
     pub(crate) full_next: bool,
     /// The last cycle decided everything from nothing.
     afresh: bool,
+    pub(crate) last_full: Option<FullPass>,
     /// The last cycle found claims other than those that were made.
     pub(crate) drifted: bool,
     pub(crate) drifts: u64,
@@ -75,6 +76,12 @@ impl Engine {
     /// Takes in a machine, new or changed.
     pub fn upsert(&mut self, tracked: &Tracked) {
         self.world.upsert(tracked);
+    }
+
+    /// Takes in machines, new or changed, each with the action that is queued or
+    /// executing for it now, if any: quicker than one by one.
+    pub fn upsert_all(&mut self, seen: &[(&Tracked, Option<&Action>)]) {
+        self.world.upsert_all(seen);
     }
 
     /// A machine is gone.
@@ -134,7 +141,7 @@ impl Engine {
     }
 
     /// Whether the last cycle was a full pass: it decided everything from nothing, as
-    /// the first and every hundredth do, and one that found drift or was asked to.
+    /// the first and one in a hundred do, and one that found drift or was asked to.
     pub fn was_full_pass(&self) -> bool {
         self.afresh
     }
@@ -202,6 +209,9 @@ impl Engine {
         decided.touched = touched;
         self.short = short;
         self.conclude();
+        if self.afresh {
+            self.last_full = Some(FullPass { cycle: self.cycle, at: now });
+        }
         self.cycle += 1;
         self.look_for_drift();
     }
@@ -219,6 +229,7 @@ impl Engine {
             // Neither the first nor one that decides everything anew: that would
             // come to the same.
             cycle: 1,
+            last_full: Some(FullPass::default()),
             ..Self::default()
         }
     }

@@ -1,10 +1,21 @@
 //! When everything is decided anew (§11): in the first cycle, every so many
 //! cycles, when most needs changed, and when what is remembered has drifted.
 
-use crate::{engine::Engine, world::Unit};
+use std::time::Duration;
+
+use crate::{engine::Engine, input::Time, world::Unit};
 
 /// Every so many cycles everything is decided anew.
 const FULL_EVERY: u64 = 100;
+/// But not sooner: a shard that is woken all the time cycles ten times a second.
+const FULL_APART: Duration = Duration::from_secs(60);
+
+/// The last full pass: which cycle, and when.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FullPass {
+    pub(crate) cycle: u64,
+    pub(crate) at: Time,
+}
 
 /// How much a cycle decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +34,21 @@ impl Engine {
     /// last cycle are queued, and nothing else is.
     pub(crate) fn scope(&mut self) -> Scope {
         let asked = std::mem::take(&mut self.full_next);
-        if asked || self.cycles().is_multiple_of(FULL_EVERY) {
+        if asked || self.full_pass_is_due() {
             return Scope::Afresh;
         }
         // Half of them changed: carrying the rest forward saves little.
         let most_changed = self.changed() * 2 > self.needs();
         if most_changed { Scope::EveryNeed } else { Scope::Changes }
+    }
+
+    /// Whether the present cycle is the first, or one in a hundred. Its own time is not
+    /// known while it prepares; that of the last one is near enough.
+    fn full_pass_is_due(&self) -> bool {
+        self.last_full.is_none_or(|last| {
+            self.cycles() - last.cycle >= FULL_EVERY
+                && self.decided_at().since(last.at) >= FULL_APART
+        })
     }
 
     /// Needs that changes since the last cycle touch.
@@ -49,7 +69,7 @@ impl Engine {
     /// After drift no claim is trusted. True if there was any.
     pub(crate) fn forget_drift(&mut self) -> bool {
         let mut drifted = std::mem::take(&mut self.drifted);
-        if !drifted && self.cycles().is_multiple_of(FULL_EVERY) {
+        if !drifted && self.full_pass_is_due() {
             drifted = self.world.has_drifted_anywhere();
             self.drifts += u64::from(drifted);
         }
@@ -70,7 +90,7 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use super::FULL_EVERY;
+    use super::{FULL_APART, FULL_EVERY};
     use crate::{Engine, Time, handle::MachineIx, testing};
 
     /// An engine at rest, with machines that two different needs claim.
@@ -153,12 +173,39 @@ mod tests {
         assert_eq!(decided(&engine), 0);
     }
 
+    /// An engine whose next cycle is the hundredth since the last full pass; `now`
+    /// tells when each of them is, by their number.
+    fn a_hundred_later(engine: &mut Engine, now: impl Fn(u64) -> Time) {
+        engine.question_everything();
+        engine.cycle(now(0));
+        assert!(engine.was_full_pass());
+        for number in 1..FULL_EVERY {
+            engine.cycle(now(number));
+            assert!(!engine.was_full_pass(), "{number}");
+        }
+    }
+
+    #[test]
+    fn full_passes_are_a_hundred_cycles_and_a_minute_apart() {
+        let (mut engine, _) = at_rest();
+        let seconds = |count: u64| Time(i64::try_from(count).unwrap() * 1_000_000_000);
+        a_hundred_later(&mut engine, seconds);
+        engine.cycle(seconds(100));
+        assert!(engine.was_full_pass());
+
+        a_hundred_later(&mut engine, |number| Time(seconds(200).0 + number as i64));
+        engine.cycle(Time(seconds(200).after(FULL_APART).0 - 1));
+        assert!(!engine.was_full_pass(), "too soon");
+        engine.cycle(seconds(200).after(FULL_APART));
+        assert!(!engine.was_full_pass(), "its own time is not known yet");
+        engine.cycle(seconds(200).after(FULL_APART));
+        assert!(engine.was_full_pass());
+    }
+
     #[test]
     fn every_hundredth_cycle_looks_at_all_machines_first() {
         let (mut engine, [one, _]) = at_rest();
-        while engine.cycles() < 2 * FULL_EVERY {
-            engine.cycle(Time(0));
-        }
+        a_hundred_later(&mut engine, |number| Time(number as i64 * 1_000_000_000));
         assert_eq!(engine.drifts(), 0);
         engine.world.machines.rows[one].claimant = None;
         engine.prepare();

@@ -59,6 +59,12 @@ impl Driver {
         }
     }
 
+    /// As a shard takes in what changed between two cycles.
+    pub(super) fn upsert_all(&mut self, machines: &[Tracked]) {
+        let seen: Vec<_> = machines.iter().map(|tracked| (tracked, None)).collect();
+        self.engine.upsert_all(&seen);
+    }
+
     /// A roll-up: the cluster wants this, each identity once, and nothing else.
     pub(super) fn replace(&mut self, cluster: &ClusterId, needs: &[Need]) {
         self.engine.replace(cluster, needs);

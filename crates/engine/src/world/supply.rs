@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use bigfleet_model::{CapacityType, MachineState};
+use smallvec::SmallVec;
 
-use super::{DrainEnd, DrainRow, Hidden, MachineRow, World};
+use super::{DrainEnd, DrainRow, Hidden, MachineRow, Machines, World};
 use crate::{
     action::{Action, ActionKind},
     handle::{AccountIx, MachineIx, StampIx},
     input::{HeldBack, NeedKey, Tracked},
 };
+
+/// More than a core can wait for at once, and few enough for the stack.
+const LOOKED_UP_TOGETHER: usize = 64;
 
 /// Orders what should not be there twice.
 fn order(action: &Action) -> (u8, String) {
@@ -26,12 +30,45 @@ fn order(action: &Action) -> (u8, String) {
 impl World {
     /// Takes in a machine, new or known.
     pub(crate) fn upsert(&mut self, tracked: &Tracked) -> MachineIx {
+        let known = self.machines.find(&tracked.machine.id);
+        self.upsert_at(known, tracked, |_, _| ())
+    }
+
+    /// Takes in machines, new or known, each with all that is pending for it. They
+    /// are looked up together: a lookup mostly waits for memory, and so many wait
+    /// at once.
+    pub(crate) fn upsert_all(&mut self, seen: &[(&Tracked, Option<&Action>)]) {
+        for some in seen.chunks(LOOKED_UP_TOGETHER) {
+            let known: SmallVec<[_; LOOKED_UP_TOGETHER]> =
+                some.iter().map(|(tracked, _)| self.machines.find(&tracked.machine.id)).collect();
+            for (&(tracked, action), known) in some.iter().zip(known) {
+                // What is new may stand in the list twice.
+                let known = known.or_else(|| self.machines.find(&tracked.machine.id));
+                self.upsert_at(known, tracked, |machines, number| match action {
+                    Some(action) => {
+                        let pending = machines.pending.entry(number).or_default();
+                        pending.clear();
+                        pending.push(action.clone());
+                    }
+                    None => drop(machines.pending.remove(&number)),
+                });
+            }
+        }
+    }
+
+    /// `known` is the number that its id has; `pend` may change what is pending.
+    fn upsert_at(
+        &mut self,
+        known: Option<MachineIx>,
+        tracked: &Tracked,
+        pend: impl FnOnce(&mut Machines, MachineIx),
+    ) -> MachineIx {
         let machine = &tracked.machine;
         let class = self.class(&machine.class);
         let cluster = machine.cluster.as_ref().map(|cluster| self.names.cluster(cluster));
         let stamp = machine.stamp.as_ref().map(|stamp| self.names.stamp(stamp));
         let reported = Hidden { state: machine.state, cluster, stamp };
-        let number = match self.machines.find(&machine.id) {
+        let number = match known {
             Some(number) => {
                 self.unlist_idle(number);
                 let row = &mut self.machines.rows[number];
@@ -73,6 +110,7 @@ impl World {
         } else {
             errors.insert(number, machine.last_error.as_str().into());
         }
+        pend(&mut self.machines, number);
         self.see(number, reported);
         number
     }

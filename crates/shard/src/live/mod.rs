@@ -92,6 +92,7 @@ impl Live {
 
     /// Gives the engine what it has not seen, and forgets what rests again.
     pub(crate) fn absorb(&mut self, engine: &mut Engine) {
+        let mut seen = Vec::new();
         for (machine, entry) in &mut self.entries {
             if !std::mem::take(&mut entry.dirty) {
                 continue;
@@ -100,12 +101,10 @@ impl Live {
                 engine.remove(machine);
                 continue;
             }
-            engine.upsert(&entry.tracked);
-            engine.unpend(machine);
-            if let Some(pending) = &entry.pending {
-                engine.pend(pending.action.clone());
-            }
+            let pending = entry.pending.as_ref();
+            seen.push((&entry.tracked, pending.map(|pending| &pending.action)));
         }
+        engine.upsert_all(&seen);
         self.entries.retain(|_, entry| entry.pending.is_some() && !entry.gone);
         self.backoffs.changes(|machine, held| {
             engine.hold_back(machine, held.then_some(HeldBack::ProviderFailing));
