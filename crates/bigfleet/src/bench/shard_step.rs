@@ -2,7 +2,7 @@
 //!
 //! 200 clusters hold four fifths of the machines, of catalog R, and want them; a
 //! tenth is idle and a tenth for sale. Between two cycles every cluster sends a
-//! roll-up, one in ten with a demand that moved a little, and the provider changes
+//! roll-up, one in twenty with a demand that moved a little, and the provider changes
 //! one machine in 300: 2 % a minute at a cycle every ten seconds. Most of these
 //! have another price; some fail, and some that failed come back.
 //!
@@ -35,6 +35,9 @@ const CLUSTERS: usize = 200;
 const SIZES: [(&str, usize); 3] = [("50k", 50_000), ("100k", 100_000), ("500k", 500_000)];
 /// Of so many machines one changes between two cycles.
 const CHANGING: usize = 300;
+const WORKERS: usize = 4_096;
+/// Of so many clusters one has another demand than in the cycle before.
+const MOVING: usize = 20;
 /// Records of one page of a List.
 const PAGE: u32 = 10_000;
 /// Cycles in which allocations are counted and nothing is timed.
@@ -76,9 +79,10 @@ impl Rig {
         assert_eq!(made, machines, "machines of the scenario");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
         let options = Options {
-            // Work of one cycle finds its place in the queue.
-            execute_concurrency: 1_024,
-            provider_max_inflight: 1_024,
+            // What a cycle decides finds its place in the queue and is done before the
+            // next, or each would decide what the last could not hand out.
+            execute_concurrency: WORKERS,
+            provider_max_inflight: WORKERS,
             local_bootstrap: true,
             incremental_reconcile: true,
             provider_list_page: PAGE,
@@ -96,7 +100,8 @@ impl Rig {
         self.roll_ups(|_| 100);
         for _ in 0..SETTLING {
             let step = self.step();
-            self.runtime.block_on(self.stepper.settle());
+            self.settle();
+            self.read(true);
             if step.actions == 0 {
                 break;
             }
@@ -112,12 +117,18 @@ impl Rig {
         self.runtime.block_on(self.stepper.step())
     }
 
+    /// What was handed out is done before the next step.
+    fn settle(&mut self) {
+        self.runtime.block_on(self.stepper.settle());
+        self.lean.give_back(&self.runtime.block_on(self.stepper.reclaims()));
+    }
+
     /// Every cluster tells its whole demand: `percent` of what it has at rest.
     fn roll_ups(&mut self, mut percent: impl FnMut(&mut Random) -> usize) {
         self.timestamp += 1;
-        let moved = self.random.below(10);
+        let moved = self.random.below(MOVING);
         for (c, cluster) in self.clusters.iter().enumerate() {
-            let moves = c % 10 == moved;
+            let moves = c % MOVING == moved;
             let random = &mut self.random;
             let (id, needs) = roll_up(cluster, || if moves { percent(random) } else { 100 });
             let message = wire::ClusterCapacityNeeds {
@@ -164,7 +175,7 @@ impl Rig {
                     parts.iter_mut().zip(took).for_each(|(part, took)| part.worked.push(took));
                 }
             }
-            self.runtime.block_on(self.stepper.settle());
+            self.settle();
             run.progress.step();
         }
         let (machines, needs) = self.runtime.block_on(self.stepper.size());
@@ -208,10 +219,19 @@ mod tests {
                 rig.churn();
                 rig.read(incremental);
                 enqueued += rig.step().enqueued;
-                rig.runtime.block_on(rig.stepper.settle());
+                rig.settle();
             }
             assert!(enqueued > 0, "incremental: {incremental}");
         }
+        // Once nothing changes any more, nothing is left to do.
+        let rests = (0..20).any(|_| {
+            rig.roll_ups(|_| 100);
+            rig.read(true);
+            let actions = rig.step().actions;
+            rig.settle();
+            actions == 0
+        });
+        assert!(rests, "what was decided is done");
         let measured = rig.measure(&run, "6k", false);
         assert_eq!(measured[0].machines, 6_000);
     }

@@ -57,6 +57,20 @@ impl Lean {
         }
     }
 
+    /// Clusters have given these back.
+    pub(super) fn give_back(&self, machines: &[MachineId]) {
+        let mut world = self.world();
+        for id in machines {
+            let Ok(place) = world.place(id) else { continue };
+            let machine = &mut world.machines[place];
+            if machine.state == MachineState::Configured {
+                machine.state = MachineState::Idle;
+                (machine.cluster, machine.stamp) = (None, None);
+                world.note(place);
+            }
+        }
+    }
+
     /// What answering Lists has taken since the last time: not the shard's work.
     pub(super) fn listing(&self) -> Duration {
         std::mem::take(&mut self.world().listing)
