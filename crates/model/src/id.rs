@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-/// An immutable text with a meaning of its own.
+/// An immutable text with a meaning of its own: a name, cheap to clone, ordered
+/// byte-wise.
+#[macro_export]
 macro_rules! text_newtype {
     ($(#[$meta:meta])* $name:ident) => {
         $(#[$meta])*
@@ -11,6 +13,7 @@ macro_rules! text_newtype {
 
         impl $name {
             /// The text.
+            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -56,7 +59,7 @@ macro_rules! text_newtype {
     };
 }
 
-pub(crate) use text_newtype;
+pub use text_newtype;
 
 text_newtype! {
     /// Names a cluster; constant for the cluster's life.

@@ -13,6 +13,7 @@ pub mod cost;
 pub mod digest;
 pub mod dimension;
 pub mod fingerprint;
+pub mod fleet;
 pub mod gate;
 pub mod grace;
 pub mod id;
@@ -28,6 +29,7 @@ pub mod spread;
 
 pub use dimension::Dimension;
 pub use fingerprint::Fingerprint;
+pub use fleet::FleetId;
 pub use id::{ClusterId, Group, MachineId};
 pub use machine::{CapacityType, Class, Declared, HostRef, Machine, MachineState, Stamp};
 pub use need::{Need, RollUp};

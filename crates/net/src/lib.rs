@@ -54,6 +54,7 @@ pub mod flags;
 pub mod grpc;
 pub mod http;
 pub mod identity;
+pub mod leader;
 pub mod listen;
 pub mod metrics;
 pub mod peer;

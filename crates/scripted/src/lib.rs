@@ -6,7 +6,7 @@
 //!   and come back; it outlives its operators;
 //! - [`member`]: both together, stepping and reconnecting by themselves;
 //! - [`load`]: thousands of operators at once, measured;
-//! - [`coordinator`]: a coordinator that answers reports as it is told.
+//! - [`coordinator`]: a coordinator that answers as it is told.
 //!
 //! They know the wire and nothing of what is at its other end, so that what
 //! they prove holds for any shard:

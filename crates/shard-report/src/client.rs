@@ -5,13 +5,12 @@ use std::{
     time::Duration,
 };
 
-use bigfleet_net::grpc;
+use bigfleet_net::{grpc, leader::Replicas};
 use bigfleet_shard::{ReportSide, metrics::ReportOutcome};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
-    Error, instruction,
-    leader::Replicas,
+    Error, instruction, leader,
     memory::Memory,
     options::{DEADLINE, Options},
     pace, report,
@@ -41,7 +40,8 @@ impl Client {
 
     /// Reports at once, then every interval, for ever.
     pub(crate) async fn run(self) {
-        let mut replicas = Replicas::new(self.options.clone());
+        let Options { addresses, security, resolver, .. } = self.options.clone();
+        let mut replicas = Replicas::new(addresses, security, resolver);
         loop {
             let started = Instant::now();
             let next = match self.report(&mut replicas).await {
@@ -61,7 +61,7 @@ impl Client {
             let obey = |order| instruction::obey(&self.side, order);
             self.memory().receive(answer, obey)
         };
-        match replicas.report(&report, deadline, judge).await {
+        match leader::report(replicas, &report, deadline, judge).await {
             Ok(obeyed) => {
                 self.side.set_coordinator_term(obeyed.term);
                 self.side.reported(ReportOutcome::Ok);

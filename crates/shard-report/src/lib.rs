@@ -18,12 +18,11 @@ mod memory;
 mod options;
 mod pace;
 mod report;
-mod resolve;
 mod supervise;
 
+pub use bigfleet_net::leader::Resolver;
 pub use client::Client;
 pub use done::REMEMBERED;
 pub use error::Error;
 pub use options::{DEADLINE, Options};
-pub use resolve::Resolver;
 pub use supervise::supervise;

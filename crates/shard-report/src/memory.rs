@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
+use bigfleet_model::FleetId;
 use bigfleet_wire::v1alpha1::{
     CoordinatorInstruction, InstructAck, ReportAck, instruct_ack::Outcome,
 };
 
 use crate::{
     done::DoneSet,
-    fleet::{FleetId, Foreign},
+    fleet::{self, Foreign},
     instruction::{self, DUPLICATE, Order},
 };
 
@@ -96,10 +97,10 @@ impl Memory {
         let fleet = match answer.fleet_id.as_str() {
             // A coordinator of the base contract has none.
             "" => None,
-            text => Some(text.parse::<FleetId>()?),
+            text => Some(text.parse::<FleetId>().map_err(Foreign::from)?),
         };
         if let Some(theirs) = &fleet {
-            FleetId::follows(self.fleet.as_ref(), theirs)?;
+            fleet::follows(self.fleet.as_ref(), theirs)?;
         }
         if answer.coordinator_term < self.mark {
             return Err(Ignored::Term { theirs: answer.coordinator_term, mark: self.mark });

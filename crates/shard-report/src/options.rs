@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use bigfleet_net::tls::Security;
-
-use crate::resolve::Resolver;
+use bigfleet_net::{leader::Resolver, tls::Security};
 
 /// Of one report, in which all replicas may be asked.
 pub const DEADLINE: Duration = Duration::from_secs(10);
@@ -39,23 +37,5 @@ impl Options {
             security: Security::Plaintext,
             resolver: Resolver::system(),
         }
-    }
-
-    /// Addresses as written in the flag: one or more, separated by commas.
-    #[must_use]
-    pub fn split(flag: &str) -> Vec<String> {
-        let trimmed = flag.split(',').map(str::trim);
-        trimmed.filter(|address| !address.is_empty()).map(str::to_owned).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_flag_holds_one_or_more_addresses() {
-        assert_eq!(Options::split("a:1, b:2,"), ["a:1", "b:2"]);
-        assert!(Options::split("").is_empty());
     }
 }

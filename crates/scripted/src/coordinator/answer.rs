@@ -2,14 +2,9 @@
 
 use std::time::Duration;
 
+use bigfleet_net::leader::{LEADER_ADDR, LEADER_ID};
 use bigfleet_wire::v1alpha1::ReportAck;
 use tonic::{Code, Status, metadata::MetadataValue};
-
-/// Trailer with the leader's node id.
-pub const LEADER_ID: &str = "bigfleet-leader-id";
-
-/// Trailer with the leader's address.
-pub const LEADER_ADDR: &str = "bigfleet-leader-addr";
 
 /// One answer.
 #[derive(Debug, Clone)]

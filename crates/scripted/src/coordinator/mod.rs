@@ -1,13 +1,15 @@
-//! A coordinator that answers reports as it is told.
+//! A coordinator that answers as it is told.
 //!
-//! It serves `ReportShard` and nothing else, with the real gate: under mTLS a
-//! report is taken only from the shard that it names. What it answers is a
-//! script: the next answers in a queue, then a standing one.
+//! The gates are the real ones: under mTLS a report is taken only from the shard
+//! that it names. What it answers is a script: to reports the next answers in a
+//! queue, then a standing one; to every other call the reply of that type, if one was
+//! told. A standing refusal is for all calls.
 
 mod answer;
+mod replies;
 mod service;
 
-use std::time::Duration;
+use std::{any::Any, time::Duration};
 
 use bigfleet_net::{
     grpc::{ConnectionLimits, GrpcServer},
@@ -21,8 +23,9 @@ use bigfleet_wire::v1alpha1::{
     CoordinatorInstruction, ShardReport, coordinator_server::CoordinatorServer,
 };
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle, time::timeout};
+use tonic::Code;
 
-pub use self::answer::{Answer, LEADER_ADDR, LEADER_ID};
+pub use self::answer::Answer;
 use self::service::{Script, Service};
 use crate::Error;
 
@@ -99,6 +102,35 @@ impl Coordinator {
     #[must_use]
     pub fn pending(&self) -> Vec<CoordinatorInstruction> {
         self.script.borrow().pending.clone()
+    }
+
+    /// From now on the reply to every call that returns this type; that of
+    /// `SnapshotSave` is a `Vec<SnapshotSaveChunk>`.
+    pub fn reply<R: Any + Send + Sync>(&self, reply: R) {
+        self.script.send_modify(|script| script.replies.tell(Ok(reply)));
+    }
+
+    /// The reply to the next call that returns this type and has none yet; when they
+    /// are used up, the standing one holds again.
+    pub fn reply_once<R: Any + Send + Sync>(&self, reply: R) {
+        self.script.send_modify(|script| script.replies.tell_once(reply));
+    }
+
+    /// From now on the refusal of every call that would return this type.
+    pub fn refuse<R: Any + Send + Sync>(&self, code: Code, text: &str) {
+        let refusal = Err::<R, _>((code, text.to_owned()));
+        self.script.send_modify(|script| script.replies.tell(refusal));
+    }
+
+    /// The clock that its answers show, as an HTTP date.
+    pub fn set_date(&self, date: &str) {
+        self.script.send_modify(|script| script.date = Some(date.to_owned()));
+    }
+
+    /// Every call but reports that passed the gate so far, as text, in order.
+    #[must_use]
+    pub fn asked(&self) -> Vec<String> {
+        self.script.borrow().replies.asked.clone()
     }
 
     /// Every report so far, in order, those answered with an error too.

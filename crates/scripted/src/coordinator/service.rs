@@ -1,16 +1,19 @@
 //! The service behind the script.
 
-use std::{collections::VecDeque, future::pending};
+use std::{any::Any, collections::VecDeque, fmt::Debug, future::pending};
 
 use bigfleet_net::{identity::Identity, peer::Gate, rule::Rule};
 use bigfleet_wire::v1alpha1::{
     self as wire, ReportAck, ShardReport, coordinator_server, instruct_ack,
 };
 use tokio::{sync::watch, time::sleep};
-use tokio_stream::Empty;
-use tonic::{Request, Response, Status};
+use tokio_stream::{Iter, iter};
+use tonic::{Request, Response, Status, metadata::MetadataValue};
 
-use super::answer::{Answer, not_leader};
+use super::{
+    answer::{Answer, not_leader},
+    replies::Replies,
+};
 
 /// What is told and what was heard.
 #[derive(Debug)]
@@ -21,6 +24,9 @@ pub(super) struct Script {
     pub(super) term: i64,
     pub(super) fleet_id: String,
     pub(super) pending: Vec<wire::CoordinatorInstruction>,
+    pub(super) replies: Replies,
+    /// What its clock says, if not the truth.
+    pub(super) date: Option<String>,
 }
 
 impl Default for Script {
@@ -32,6 +38,8 @@ impl Default for Script {
             term: 1,
             fleet_id: String::new(),
             pending: Vec::new(),
+            replies: Replies::default(),
+            date: None,
         }
     }
 }
@@ -99,14 +107,57 @@ impl Service {
             }
         }
     }
+
+    /// Everything but reports: leadership, then the real gate, then the script.
+    async fn reply<M: Debug, R: Any + Clone>(
+        &self,
+        request: Request<M>,
+        rule: &Rule,
+        leader_only: bool,
+    ) -> Result<Response<R>, Status> {
+        let standing = self.script.borrow().standing.clone();
+        match standing {
+            Answer::NotLeader { leader } if leader_only => {
+                return Err(not_leader(leader.as_ref()));
+            }
+            Answer::Refuse(code, text) => return Err(Status::new(code, text)),
+            Answer::Never => return pending().await,
+            _ => {}
+        }
+        self.gate.admit(&request, rule)?;
+        let asked = format!("{:?}", request.get_ref());
+        let mut reply = None;
+        self.script.send_modify(|script| {
+            script.replies.asked.push(asked);
+            reply = Some(script.replies.take());
+        });
+        let Some(reply) = reply else { return Err(Status::internal("no script")) };
+        let mut response = Response::new(reply?);
+        let date = self.script.borrow().date.clone();
+        // What the transport would add, were it not there.
+        if let Some(date) = date.and_then(|date| MetadataValue::try_from(date).ok()) {
+            response.metadata_mut().insert("date", date);
+        }
+        Ok(response)
+    }
 }
 
-/// Serves reports and refuses the rest.
-macro_rules! only_reports {
-    ($($rpc:ident: $request:ident => $response:ident;)*) => {
+type Chunks = Vec<wire::SnapshotSaveChunk>;
+
+fn sound(chunk: wire::SnapshotSaveChunk) -> Result<wire::SnapshotSaveChunk, Status> {
+    Ok(chunk)
+}
+
+macro_rules! serve {
+    ($($rpc:ident: $request:ident => $response:ident, $rule:expr, $leader_only:expr;)*) => {
         #[tonic::async_trait]
         impl coordinator_server::Coordinator for Service {
-            type SnapshotSaveStream = Empty<Result<wire::SnapshotSaveChunk, Status>>;
+            type SnapshotSaveStream = Iter<
+                std::iter::Map<
+                    std::vec::IntoIter<wire::SnapshotSaveChunk>,
+                    fn(wire::SnapshotSaveChunk) -> Result<wire::SnapshotSaveChunk, Status>,
+                >,
+            >;
 
             async fn report_shard(
                 &self,
@@ -117,41 +168,40 @@ macro_rules! only_reports {
 
             async fn snapshot_save(
                 &self,
-                _: Request<wire::SnapshotSaveRequest>,
+                request: Request<wire::SnapshotSaveRequest>,
             ) -> Result<Response<Self::SnapshotSaveStream>, Status> {
-                Err(unscripted())
+                let chunks: Chunks = self.reply(request, &Rule::admin(), true).await?.into_inner();
+                Ok(Response::new(iter(chunks.into_iter().map(sound as fn(_) -> _))))
             }
 
             $(async fn $rpc(
                 &self,
-                _: Request<wire::$request>,
+                request: Request<wire::$request>,
             ) -> Result<Response<wire::$response>, Status> {
-                Err(unscripted())
+                self.reply(request, &$rule, $leader_only).await
             })*
         }
     };
 }
 
-fn unscripted() -> Status {
-    Status::unimplemented("a scripted coordinator takes reports only")
-}
-
-only_reports! {
-    assign_domain: AssignDomainRequest => AssignDomainResponse;
-    unassign_domain: UnassignDomainRequest => UnassignDomainResponse;
-    remove_shard: RemoveShardRequest => RemoveShardResponse;
-    set_quota: SetQuotaRequest => SetQuotaResponse;
-    upsert_provider: UpsertProviderRequest => UpsertProviderResponse;
-    remove_provider: RemoveProviderRequest => RemoveProviderResponse;
-    move_domain: MoveDomainRequest => MoveDomainResponse;
-    move_cluster: MoveClusterRequest => MoveClusterResponse;
-    confirm_restore: ConfirmRestoreRequest => ConfirmRestoreResponse;
-    remove_raft_server: RemoveRaftServerRequest => RemoveRaftServerResponse;
-    join_raft_cluster: JoinRaftClusterRequest => JoinRaftClusterResponse;
-    list_shards: ListShardsRequest => ListShardsResponse;
-    list_domain_assignments: ListDomainAssignmentsRequest => ListDomainAssignmentsResponse;
-    list_shard_reports: ListShardReportsRequest => ListShardReportsResponse;
-    list_quotas: ListQuotasRequest => ListQuotasResponse;
-    list_providers: ListProvidersRequest => ListProvidersResponse;
-    raft_status: RaftStatusRequest => RaftStatusResponse;
+serve! {
+    assign_domain: AssignDomainRequest => AssignDomainResponse, Rule::admin(), true;
+    unassign_domain: UnassignDomainRequest => UnassignDomainResponse, Rule::admin(), true;
+    remove_shard: RemoveShardRequest => RemoveShardResponse, Rule::admin(), true;
+    set_quota: SetQuotaRequest => SetQuotaResponse, Rule::admin(), true;
+    upsert_provider: UpsertProviderRequest => UpsertProviderResponse, Rule::admin(), true;
+    remove_provider: RemoveProviderRequest => RemoveProviderResponse, Rule::admin(), true;
+    move_domain: MoveDomainRequest => MoveDomainResponse, Rule::admin(), true;
+    move_cluster: MoveClusterRequest => MoveClusterResponse, Rule::admin(), true;
+    confirm_restore: ConfirmRestoreRequest => ConfirmRestoreResponse, Rule::admin(), true;
+    remove_raft_server: RemoveRaftServerRequest => RemoveRaftServerResponse, Rule::admin(), true;
+    join_raft_cluster: JoinRaftClusterRequest => JoinRaftClusterResponse, Rule::coordinators(), true;
+    list_shards: ListShardsRequest => ListShardsResponse, Rule::readers(), true;
+    list_domain_assignments: ListDomainAssignmentsRequest => ListDomainAssignmentsResponse,
+        Rule::readers(), true;
+    list_shard_reports: ListShardReportsRequest => ListShardReportsResponse, Rule::readers(), true;
+    list_quotas: ListQuotasRequest => ListQuotasResponse, Rule::readers(), true;
+    list_providers: ListProvidersRequest => ListProvidersResponse, Rule::readers(), true;
+    raft_status: RaftStatusRequest => RaftStatusResponse,
+        Rule::coordinators().or(Identity::Readonly), false;
 }

@@ -2,15 +2,21 @@
 
 use std::time::Duration;
 
-use bigfleet_net::{grpc, message_limits, rule::Rule, tls::Security};
+use bigfleet_net::{
+    grpc,
+    leader::{LEADER_ADDR, LEADER_ID},
+    message_limits,
+    rule::Rule,
+    tls::Security,
+};
 use bigfleet_scripted::{
     Error,
-    coordinator::{Answer, Coordinator, LEADER_ADDR, LEADER_ID},
+    coordinator::{Answer, Coordinator},
 };
 use bigfleet_testkit::pki::Pki;
 use bigfleet_wire::v1alpha1::{
-    CoordinatorInstruction, InstructAck, ListShardsRequest, ReportAck, ShardReport,
-    coordinator_client::CoordinatorClient, instruct_ack::Outcome,
+    CoordinatorInstruction, InstructAck, ListShardsRequest, ListShardsResponse, ReportAck,
+    ShardRegistryEntry, ShardReport, coordinator_client::CoordinatorClient, instruct_ack::Outcome,
 };
 use tokio::net::TcpListener;
 use tonic::{Code, Request, transport::Channel};
@@ -112,11 +118,18 @@ async fn a_report_that_is_never_answered_is_heard_all_the_same() {
 }
 
 #[tokio::test]
-async fn serves_nothing_but_reports() {
+async fn says_to_other_calls_what_it_was_told() {
     let coordinator = Coordinator::start(&Security::Plaintext).await.unwrap();
     let mut client = client(&coordinator, &Security::Plaintext).await;
     let refused = client.list_shards(ListShardsRequest {}).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unimplemented);
+    coordinator.reply(ListShardsResponse { shards: vec![ShardRegistryEntry::default()] });
+    let list = client.list_shards(ListShardsRequest {}).await.unwrap().into_inner();
+    assert_eq!(list.shards.len(), 1);
+    coordinator.refuse::<ListShardsResponse>(Code::Unavailable, "no quorum");
+    let refused = client.list_shards(ListShardsRequest {}).await.unwrap_err();
+    assert_eq!((refused.code(), refused.message()), (Code::Unavailable, "no quorum"));
+    assert_eq!(coordinator.asked(), vec!["ListShardsRequest"; 3]);
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ impl Resolver {
         Self(Arc::new(lookup))
     }
 
-    pub(crate) async fn lookup(&self, address: &str) -> io::Result<Vec<SocketAddr>> {
+    pub(super) async fn lookup(&self, address: &str) -> io::Result<Vec<SocketAddr>> {
         (self.0)(address.to_owned()).await
     }
 }
