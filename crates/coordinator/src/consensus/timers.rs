@@ -1,0 +1,73 @@
+//! The three consensus timers.
+
+use std::time::Duration;
+
+/// Heartbeat, election timeout and leader lease, scaled together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timers {
+    /// A leader speaks this often.
+    pub heartbeat: Duration,
+    /// A follower that hears nothing for this long, up to twice, stands for election.
+    pub election: Duration,
+    /// A leader that reached no quorum for this long serves nobody; a follower
+    /// that heard a leader within it votes for nobody else.
+    pub lease: Duration,
+}
+
+impl Timers {
+    /// `--raft-timer-scale`, 1 to 20.
+    #[must_use]
+    pub fn scaled(scale: u32) -> Self {
+        let scale = scale.clamp(1, 20);
+        Self {
+            heartbeat: Duration::from_millis(200) * scale,
+            election: Duration::from_millis(500) * scale,
+            lease: Duration::from_millis(400) * scale,
+        }
+    }
+
+    /// The library's own timers. Its elections and heartbeats are off: ours
+    /// have a pre-vote and a seed. What remains of its timeouts is
+    /// `heartbeat_interval`, the time of one append, and
+    /// `election_timeout_max`, for which it refuses to vote after it heard a
+    /// leader: exactly the lease, or the lease would not be one.
+    pub(crate) fn library(&self, trailing: u64) -> openraft::Config {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        openraft::Config {
+            cluster_name: "coordinator".to_owned(),
+            heartbeat_interval: millis(self.heartbeat),
+            election_timeout_min: millis(self.lease) - 1,
+            election_timeout_max: millis(self.lease),
+            install_snapshot_timeout: 60_000,
+            max_payload_entries: 512,
+            // A learner further back than what is kept gets a snapshot.
+            replication_lag_threshold: trailing.max(512),
+            snapshot_policy: openraft::SnapshotPolicy::Never,
+            snapshot_max_chunk_size: 4 << 20,
+            max_in_snapshot_log_to_keep: trailing,
+            purge_batch_size: 1,
+            enable_tick: true,
+            enable_heartbeat: false,
+            enable_elect: false,
+            ..openraft::Config::default()
+        }
+    }
+}
+
+/// When the log is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compaction {
+    /// How often to look, jittered by a quarter.
+    pub interval: Duration,
+    /// Entries since the last snapshot that are worth a new one.
+    pub entries: u64,
+    /// Entries that stay behind a snapshot, so that a replica that was away
+    /// for a while needs none.
+    pub trailing: u64,
+}
+
+impl Default for Compaction {
+    fn default() -> Self {
+        Self { interval: Duration::from_secs(30), entries: 1_024, trailing: 10_240 }
+    }
+}

@@ -1,0 +1,104 @@
+//! Dialling members.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use bigfleet_net::{grpc, message_limits, rule::Rule, tls::Security};
+use tonic::transport::Channel;
+
+use super::{
+    super::{
+        message::{Answer, CallError, Envelope, Response, Transport},
+        types::Member,
+    },
+    envelope, proto,
+};
+
+/// Speaks to members over gRPC. One connection per address, made again when it
+/// is lost; its name is resolved at each dial, so a replica whose address
+/// changed is found as soon as its name says so.
+pub struct GrpcTransport {
+    security: Security,
+    channels: Mutex<BTreeMap<String, Line>>,
+}
+
+struct Line {
+    channel: Channel,
+    /// Calls in a row that their callers gave up.
+    abandoned: u32,
+}
+
+/// So many and the connection is taken for dead: behind it may be an address
+/// that nobody has any more, which keepalives notice only after half a minute.
+const ABANDONED: u32 = 5;
+
+impl GrpcTransport {
+    /// With the certificate of this process.
+    #[must_use]
+    pub fn new(security: Security) -> Self {
+        Self { security, channels: Mutex::default() }
+    }
+
+    fn channel(&self, address: &str) -> Result<Channel, CallError> {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(line) = channels.get(address) {
+            return Ok(line.channel.clone());
+        }
+        let dialled = grpc::connect_lazy(address, &self.security, Rule::coordinators());
+        let channel = dialled.map_err(|error| CallError::Unreachable(error.to_string()))?;
+        let line = Line { channel: channel.clone(), abandoned: 0 };
+        channels.insert(address.to_owned(), line);
+        Ok(channel)
+    }
+
+    fn answered(&self, address: &str, answered: bool) {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(line) = channels.get_mut(address) else { return };
+        line.abandoned = if answered { 0 } else { line.abandoned + 1 };
+        if line.abandoned >= ABANDONED {
+            channels.remove(address);
+        }
+    }
+}
+
+/// A call under way. Dropped before its answer, it was given up.
+struct Call<'a> {
+    transport: &'a GrpcTransport,
+    address: &'a str,
+    answered: bool,
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.transport.answered(self.address, self.answered);
+    }
+}
+
+impl Transport for GrpcTransport {
+    fn call<'a>(
+        &'a self,
+        to: &'a Member,
+        envelope: Envelope,
+    ) -> Answer<'a, Result<Response, CallError>> {
+        Box::pin(async move {
+            let channel = self.channel(&to.raft_address)?;
+            let refused = |error: envelope::BadMessage| CallError::Refused(error.to_string());
+            let call = envelope::write(envelope).map_err(refused)?;
+            let kind = call.kind;
+            let client = proto::consensus_client::ConsensusClient::new(channel);
+            let mut under_way =
+                Call { transport: self, address: &to.raft_address, answered: false };
+            let answer = message_limits!(client).call(call).await;
+            under_way.answered = true;
+            let answer = answer.map_err(|status| match status.code() {
+                tonic::Code::FailedPrecondition | tonic::Code::PermissionDenied => {
+                    CallError::Refused(status.message().to_owned())
+                }
+                _ => CallError::Unreachable(status.message().to_owned()),
+            })?;
+            envelope::read_answer(kind, answer.get_ref()).map_err(refused)
+        })
+    }
+}

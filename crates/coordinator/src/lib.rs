@@ -1,0 +1,16 @@
+//! The coordinator: a small replicated map of who owns what
+//! (`docs/spec/coordinator.md`). It makes no decision about machines and is never
+//! needed for one; it only answers calls.
+//!
+//! * [`log`]: the data directory: write-ahead log, hard state, snapshots.
+//! * [`consensus`]: one group of replicas that agree on that log.
+//! * [`state`]: the state machine that the log drives.
+//! * [`reports`]: what shards say, held by the leader alone.
+//! * [`service`]: the RPCs, over any replica.
+
+pub mod consensus;
+pub mod log;
+pub mod metrics;
+pub mod reports;
+pub mod service;
+pub mod state;

@@ -1,0 +1,79 @@
+//! Names and help texts.
+
+use prometheus_client::registry::{Metric, Registry, Unit};
+
+use super::Metrics;
+
+/// What all names begin with.
+const PREFIX: &str = "bigfleet_coordinator";
+
+impl Metrics {
+    /// Into a registry that has no prefix of its own.
+    pub fn register(&self, registry: &mut Registry) {
+        let names = &mut Names(registry.sub_registry_with_prefix(PREFIX));
+        self.register_replica(names);
+        self.register_fleet(names);
+        self.register_reports(names);
+    }
+
+    fn register_replica(&self, names: &mut Names<'_>) {
+        names.plain(
+            "raft_term",
+            "Coordinator term: generation and consensus term",
+            &self.raft_term,
+        );
+        names.plain("is_leader", "Whether this replica leads", &self.is_leader);
+        names.plain("apply", "Commands proposed, by what came of them", &self.applies);
+        names.plain("recovering", "Whether shards are asked what they hold", &self.recovering);
+        let help = "Whether a newer generation of this fleet has been seen";
+        names.plain("superseded", help, &self.superseded);
+        let help = "Callers turned away for their identity";
+        names.plain("identity_rejected", help, &self.identity_rejected);
+    }
+
+    fn register_fleet(&self, names: &mut Names<'_>) {
+        names.plain("shards", "Registered shards by how lately they were heard", &self.shards);
+        names.plain("domains", "Domains with an owner", &self.domains);
+        names.plain("clusters", "Clusters with an owner", &self.clusters);
+        names.plain("transfer_machines", "Machines in transfers", &self.transfer_machines);
+        names.plain("transfers", "Transfers by phase", &self.transfers);
+        let help = "Clusters and domains that a shard has not let go of";
+        names.plain("rows_releasing", help, &self.rows_releasing);
+        let help = "Longest time that a transfer is past its normal time";
+        names.seconds("oldest_transfer_age", help, &self.oldest_transfer_age);
+        let help = "Holdings that another shard was found to have";
+        names.plain("adoption_conflicts", help, &self.adoption_conflicts);
+        let help = "Clusters claimed by a second shard";
+        names.plain("cluster_binding_conflicts", help, &self.binding_conflicts);
+    }
+
+    fn register_reports(&self, names: &mut Names<'_>) {
+        names.plain("reports", "Reports by the code of their answer", &self.reports);
+        names.seconds("report_duration", "Time of a report", &self.report_duration);
+        names.plain("pending_instructions", "Instructions not yet answered", &self.pending);
+        let help = "Age of the oldest instruction that is not answered";
+        names.seconds("oldest_instruction_age", help, &self.oldest_instruction_age);
+        let help = "Instructions that failed too often";
+        names.plain("instructions_given_up", help, &self.instructions_given_up);
+        let help = "Reports of a process that another one has succeeded";
+        names.plain("stale_epoch", help, &self.stale_epoch);
+        let help = "Reports of other fleets, newer generations or a history that was lost";
+        names.plain("foreign_fleet", help, &self.foreign_fleet);
+        let help = "Shortfalls with a bad quantity or bucket";
+        names.plain("shortfalls_dropped", help, &self.shortfalls_dropped);
+        let help = "Shortfalls older than five cycles";
+        names.plain("shortfalls_escalated", help, &self.shortfalls_escalated);
+    }
+}
+
+struct Names<'a>(&'a mut Registry);
+
+impl Names<'_> {
+    fn plain(&mut self, name: &str, help: &str, metric: &(impl Metric + Clone)) {
+        self.0.register(name, help, metric.clone());
+    }
+
+    fn seconds(&mut self, name: &str, help: &str, metric: &(impl Metric + Clone)) {
+        self.0.register_with_unit(name, help, Unit::Seconds, metric.clone());
+    }
+}

@@ -1,0 +1,283 @@
+//! What a leader knows of shards and does not replicate (coordinator chapter §6, §7):
+//! their last reports, when they were heard, what they are still to be told. Pure: a
+//! report comes in, commands to commit and an answer come out. It dies with the
+//! leadership and is rebuilt by the next reports.
+//!
+//! A report is taken in three steps, with commits between them: [`Reports::begin`] (is it
+//! of this fleet, is its process known), [`Reports::take`] (what it says), and
+//! [`Reports::answer`].
+
+mod answer;
+mod begin;
+mod kept;
+pub mod limits;
+mod liveness;
+mod pending;
+mod take;
+pub(crate) mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, time::Duration};
+
+pub use begin::{Begun, Rejected};
+use bigfleet_wire::v1alpha1::ShardReportSnapshot;
+pub use kept::Escalated;
+use kept::Kept;
+pub use liveness::{Liveness, LivenessLimits};
+use pending::Instructions;
+pub use take::{Taken, batches};
+
+use crate::state::{
+    Command, Effect, Refused, ShardId, State, TransferId, TransferKind, TransferPhase,
+};
+
+/// A donor is asked for so long.
+const RELEASING_FOR: Duration = Duration::from_secs(2 * 60);
+/// A drain takes its time.
+const DRAINING_FOR: Duration = Duration::from_secs(30 * 60);
+/// A recipient is done with its machines.
+const SETTLING_FOR: Duration = Duration::from_secs(40 * 60);
+
+/// The two clocks of a leader: one that never jumps, for all that is waited for, and the
+/// wall's, for what people read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// Since any fixed instant.
+    pub monotonic: Duration,
+    /// Unix nanoseconds.
+    pub unix_nanos: i64,
+}
+
+/// What is counted rather than answered; the service adds it to its metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Reports of other fleets, of newer generations, or of a history that was lost.
+    pub foreign_fleet: u64,
+    /// Reports of a process that another one has succeeded.
+    pub stale_epoch: u64,
+    /// Clusters claimed by a second shard.
+    pub binding_conflicts: u64,
+    /// Holdings that another shard was found to have.
+    pub adoption_conflicts: u64,
+    /// Shortfalls that mean nothing.
+    pub shortfalls_dropped: u64,
+    /// Instructions that failed too often.
+    pub instructions_given_up: u64,
+}
+
+/// The soft state of one leadership.
+#[derive(Debug)]
+pub struct Reports {
+    term: i64,
+    limits: LivenessLimits,
+    /// Last one used.
+    sequence: i64,
+    /// For instruction ids.
+    dice: u64,
+    shards: BTreeMap<ShardId, Soft>,
+    /// When this leader first saw a transfer in its phase, and how long that may take.
+    transfers: BTreeMap<(TransferId, TransferPhase), Watched>,
+    tally: Tally,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Watched {
+    since: Duration,
+    normal: Duration,
+}
+
+impl Watched {
+    /// How long it is past its time.
+    fn overdue(self, now: Now) -> Duration {
+        now.monotonic.saturating_sub(self.since).saturating_sub(self.normal)
+    }
+}
+
+/// What is known of one shard.
+#[derive(Debug, Default)]
+struct Soft {
+    /// By both clocks.
+    heard: Option<(Duration, i64)>,
+    /// Epoch and cycle of the last report that counted.
+    order: Option<(i64, i64)>,
+    kept: Option<Kept>,
+    instructions: Instructions,
+    address_changed: Option<Duration>,
+    /// Cluster digests, the shard's and ours, that differ although the shard named its
+    /// clusters: asking again would change nothing.
+    clusters_differ: Option<(u64, u64)>,
+    digest: Option<Digest>,
+}
+
+/// The digest of an Assignment, for as long as nothing alters it.
+#[derive(Clone, Debug)]
+struct Digest {
+    changed_at: u64,
+    provider_address: Box<str>,
+    digest: u64,
+}
+
+impl Reports {
+    /// Those of a leader of this coordinator term. `seed` must be random: instruction
+    /// ids are drawn from it.
+    #[must_use]
+    pub fn new(term: i64, limits: LivenessLimits, seed: u64) -> Self {
+        Self {
+            term,
+            limits,
+            sequence: 0,
+            dice: seed,
+            shards: BTreeMap::new(),
+            transfers: BTreeMap::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// The coordinator term of all answers.
+    #[must_use]
+    pub const fn term(&self) -> i64 {
+        self.term
+    }
+
+    /// A command was committed by this leader: shards that get no Assignment are told of
+    /// domains gained and lost.
+    pub fn committed(&mut self, state: &State, outcome: &Result<Effect, Refused>, now: Now) {
+        match outcome {
+            Ok(Effect::DomainMoved { domain, from, to }) => {
+                for (shard, gained) in [(from, false), (to, true)] {
+                    let told =
+                        |shard: &&ShardId| state.shard(shard).is_some_and(|shard| !shard.shared);
+                    if let Some(shard) = shard.as_ref().filter(told) {
+                        let (seq, id) = self.draw();
+                        let soft = self.shards.entry(shard.clone()).or_default();
+                        soft.instructions.tell(seq, id, domain.clone(), gained, now.monotonic);
+                    }
+                }
+            }
+            Ok(Effect::Adopted { conflicts }) => {
+                self.tally.adoption_conflicts += u64::from(*conflicts);
+            }
+            Ok(Effect::Batch(outcomes)) => {
+                for outcome in outcomes {
+                    self.committed(state, outcome, now);
+                }
+            }
+            Ok(Effect::Unchanged | Effect::Changed) | Err(_) => {}
+        }
+    }
+
+    /// What came of a report's commands: a cluster that nobody had when the report was
+    /// taken may be another shard's by now.
+    pub fn count_conflicts(&mut self, outcome: &Result<Effect, Refused>) {
+        match outcome {
+            Ok(Effect::Batch(outcomes)) => {
+                outcomes.iter().for_each(|outcome| self.count_conflicts(outcome));
+            }
+            Err(Refused::ClusterAlreadyBound { .. }) => self.tally.binding_conflicts += 1,
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    /// Drops what is too old, and all of shards that are gone. For every few seconds.
+    pub fn expire(&mut self, state: &State, now: Now) {
+        let limits = self.limits;
+        self.shards.retain(|id, _| state.shard(id).is_some());
+        for soft in self.shards.values_mut() {
+            let age = soft.heard.map(|(at, _)| now.monotonic.saturating_sub(at));
+            if limits.of(age) == Liveness::Expired {
+                *soft = Soft { heard: soft.heard, ..Soft::default() };
+            }
+        }
+    }
+
+    /// Transfers whose donor was asked for long enough. Always safe: a later ack finds
+    /// nothing.
+    pub fn give_up(&mut self, state: &State, now: Now) -> Vec<Command> {
+        let known = |id: &TransferId| state.transfers().get(id).map(|transfer| transfer.phase);
+        self.transfers.retain(|(id, phase), _| known(id) == Some(*phase));
+        let mut ends = Vec::new();
+        for (id, transfer) in state.transfers() {
+            let normal = match (transfer.phase, transfer.kind) {
+                (TransferPhase::Moved, _) => SETTLING_FOR,
+                (TransferPhase::Releasing, TransferKind::Drain) => DRAINING_FOR,
+                (TransferPhase::Releasing, _) => RELEASING_FOR,
+            };
+            let key = (id.clone(), transfer.phase);
+            let watched =
+                self.transfers.entry(key).or_insert(Watched { since: now.monotonic, normal });
+            // Once it has moved, only its recipient can end it.
+            let gives_up = transfer.phase == TransferPhase::Releasing;
+            if gives_up && watched.overdue(now) > Duration::ZERO {
+                ends.push(Command::EndTransfer { id: id.clone() });
+            }
+        }
+        ends
+    }
+
+    /// How long the most overdue transfer is past its normal time.
+    #[must_use]
+    pub fn overdue_transfer(&self, now: Now) -> Option<Duration> {
+        self.transfers.values().map(|watched| watched.overdue(now)).max()
+    }
+
+    /// How lately a shard was heard.
+    #[must_use]
+    pub fn liveness(&self, shard: &str, now: Now) -> Liveness {
+        let heard = self.shards.get(shard).and_then(|soft| soft.heard);
+        self.limits.of(heard.map(|(at, _)| now.monotonic.saturating_sub(at)))
+    }
+
+    /// When a shard was heard, in unix nanoseconds; 0 if not by this leader.
+    #[must_use]
+    pub fn last_heartbeat(&self, shard: &str) -> i64 {
+        let heard = self.shards.get(shard).and_then(|soft| soft.heard);
+        heard.map_or(0, |(_, unix_nanos)| unix_nanos)
+    }
+
+    /// The last reports, by shard; of one shard, or of all for an empty name.
+    #[must_use]
+    pub fn snapshots(&self, shard: &str) -> Vec<ShardReportSnapshot> {
+        let wanted = self.shards.iter().filter(|(id, _)| shard.is_empty() || id.as_str() == shard);
+        wanted.filter_map(|(_, soft)| soft.kept.as_ref().map(Kept::snapshot)).collect()
+    }
+
+    /// Instructions that wait, by shard.
+    pub fn pending(&self) -> impl Iterator<Item = (&ShardId, usize)> {
+        self.shards.iter().map(|(id, soft)| (id, soft.instructions.len()))
+    }
+
+    /// How long the oldest instruction has waited.
+    #[must_use]
+    pub fn oldest_instruction(&self, now: Now) -> Option<Duration> {
+        let oldest = self.shards.values().filter_map(|soft| soft.instructions.oldest()).min();
+        oldest.map(|since| now.monotonic.saturating_sub(since))
+    }
+
+    /// Shortfalls of all shards that have waited too long.
+    #[must_use]
+    pub fn escalated(&self) -> Escalated {
+        let mut sum = Escalated::default();
+        for kept in self.shards.values().filter_map(|soft| soft.kept.as_ref()) {
+            sum.same += kept.escalated.same;
+            sum.other += kept.escalated.other;
+        }
+        sum
+    }
+
+    /// What was counted since the last time.
+    pub fn take_tally(&mut self) -> Tally {
+        std::mem::take(&mut self.tally)
+    }
+
+    /// The next sequence number and a random id. SplitMix64.
+    fn draw(&mut self) -> (i64, u64) {
+        self.sequence += 1;
+        self.dice = self.dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.dice;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (self.sequence, mixed ^ (mixed >> 31))
+    }
+}
