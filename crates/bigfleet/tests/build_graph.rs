@@ -71,6 +71,12 @@ const FORBIDDEN: &[Forbidden] = &[
         why: "the coordinator makes no decision and dials nobody",
     },
     Forbidden {
+        from: "bigfleetctl",
+        edges: Edges::Linked,
+        to: &["bigfleet-engine", "bigfleet-shard"],
+        why: "a view says what the engine said; it derives no decision of its own",
+    },
+    Forbidden {
         from: "bigfleet-crds",
         edges: Edges::Linked,
         to: &["bigfleet-net", "bigfleet-wire", "tonic"],
@@ -198,6 +204,21 @@ fn no_crate_links_a_second_tls_stack() {
         let reached = reached(&member, Edges::All, &["--all-features"]);
         for banned in BANNED {
             assert!(!reached.contains(*banned), "{member} -> {banned}");
+        }
+    }
+}
+
+/// The last of the line: nothing is built on the command lines.
+const LAST: &[&str] = &["bigfleetctl"];
+
+#[test]
+fn nothing_depends_on_a_command_line() {
+    let members = members();
+    for last in LAST {
+        assert!(members.contains(*last), "{last} is not built");
+        for member in members.iter().filter(|member| member != last) {
+            let reached = reached(member, Edges::All, &["--all-features"]);
+            assert!(!reached.contains(*last), "{member} -> {last}");
         }
     }
 }

@@ -1,0 +1,108 @@
+//! `list-providers`, `upsert-provider`, `remove-provider`.
+
+use bigfleet_wire::v1alpha1::{ProviderEntry, RemoveProviderRequest, UpsertProviderRequest};
+use serde::Serialize;
+
+use crate::{
+    Error,
+    cli::Consent,
+    console::Console,
+    coordinator::Rpc,
+    fleet::Fleet,
+    output::{self, Row},
+};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ProviderRow {
+    name: String,
+    address: String,
+    region: String,
+}
+
+impl Row for ProviderRow {
+    const HEAD: &'static [&'static str] = &["NAME", "ADDRESS", "REGION"];
+
+    fn cells(&self) -> Vec<String> {
+        vec![self.name.clone(), self.address.clone(), self.region.clone()]
+    }
+}
+
+pub(super) async fn list(fleet: &mut Fleet, console: &mut Console) -> Result<(), Error> {
+    let row = |ProviderEntry { name, address, region }: ProviderEntry| ProviderRow {
+        name,
+        address,
+        region,
+    };
+    let providers = fleet.coordinator.providers().await?.into_iter();
+    output::list(console, fleet.format, &providers.map(row).collect::<Vec<_>>())
+}
+
+/// Flags of `upsert-provider`.
+#[derive(Debug, clap::Args)]
+pub struct UpsertArgs {
+    /// Name of the provider
+    #[arg(long)]
+    name: String,
+    /// host:port where it serves
+    #[arg(long, value_name = "ADDR")]
+    address: String,
+    /// Region of its account
+    #[arg(long, default_value = "")]
+    region: String,
+    #[command(flatten)]
+    consent: Consent,
+}
+
+pub(super) async fn upsert(
+    fleet: &mut Fleet,
+    console: &mut Console,
+    args: &UpsertArgs,
+) -> Result<(), Error> {
+    let UpsertArgs { name, address, region, consent } = args;
+    if consent.wants_plan() {
+        let known = fleet.coordinator.providers().await?;
+        let plan = match known.iter().find(|one| one.name == *name) {
+            None => format!("add provider {name} at {address} {region}"),
+            Some(one) => format!(
+                "change provider {name}: {} {} → {address} {region}",
+                one.address, one.region
+            ),
+        };
+        if !console.consent(*consent, &[plan.trim_end().to_owned()])? {
+            return Ok(());
+        }
+    }
+    let provider =
+        ProviderEntry { name: name.clone(), address: address.clone(), region: region.clone() };
+    let request = UpsertProviderRequest { provider: Some(provider) };
+    let call = async |mut rpc: Rpc, request| rpc.upsert_provider(request).await;
+    fleet.coordinator.ask("upsert-provider", request, call).await?;
+    console.line(&format!("upserted provider {name}"))
+}
+
+/// Flags of `remove-provider`.
+#[derive(Debug, clap::Args)]
+pub struct RemoveArgs {
+    /// Name of the provider
+    #[arg(long)]
+    name: String,
+    #[command(flatten)]
+    consent: Consent,
+}
+
+pub(super) async fn remove(
+    fleet: &mut Fleet,
+    console: &mut Console,
+    args: &RemoveArgs,
+) -> Result<(), Error> {
+    let name = &args.name;
+    let plan = format!("remove provider {name} from the registry; shards keep their own flags");
+    if !console.consent(args.consent, &[plan])? {
+        return Ok(());
+    }
+    let request = RemoveProviderRequest { name: name.clone() };
+    let call = async |mut rpc: Rpc, request| rpc.remove_provider(request).await;
+    fleet.coordinator.ask("remove-provider", request, call).await?;
+    console.line(&format!("removed provider {name}"))
+}

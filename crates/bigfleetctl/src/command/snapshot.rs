@@ -1,0 +1,163 @@
+//! `snapshot save`, `snapshot restore`, `snapshot inspect`, `confirm-restore`.
+
+use std::path::PathBuf;
+
+use bigfleet_wire::v1alpha1::{
+    ConfirmRestoreRequest, SnapshotSaveRequest, snapshot_save_chunk::Payload,
+};
+use clap::Subcommand;
+
+use super::offline::{self, Archive};
+use crate::{Error, cli::Consent, console::Console, coordinator::Rpc, fleet::Fleet};
+
+/// Subcommands of `snapshot`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Save the coordinator's state to a file
+    Save {
+        /// The file; one that is there is replaced when the new one is complete
+        file: PathBuf,
+    },
+    /// Put a backup into the data directory of a replica that does not run
+    Restore(RestoreArgs),
+    /// Show what is in a backup
+    Inspect {
+        /// A saved file or an export directory
+        file: PathBuf,
+    },
+}
+
+impl Command {
+    /// Whether it never dials.
+    pub(super) fn is_offline(&self) -> bool {
+        !matches!(self, Self::Save { .. })
+    }
+}
+
+/// Flags of `snapshot restore`.
+#[derive(Debug, clap::Args)]
+pub struct RestoreArgs {
+    /// A saved file, an export directory, or its `latest`
+    pub backup: PathBuf,
+    /// Data directory of the replica
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: PathBuf,
+    /// Id of the replica
+    #[arg(long, value_name = "ID")]
+    pub node_id: String,
+    /// host:port at which its peers will dial it
+    #[arg(long, value_name = "ADDR")]
+    pub raft_advertise: String,
+    /// Restore although checksums do not agree
+    #[arg(long)]
+    pub skip_integrity_check: bool,
+    /// Mint a generation above this one
+    #[arg(long, value_name = "GENERATION")]
+    pub above: Option<u32>,
+    #[command(flatten)]
+    consent: Consent,
+}
+
+/// Those that never dial.
+pub(super) fn offline(command: &Command, console: &mut Console) -> Result<(), Error> {
+    match command {
+        Command::Save { .. } => Ok(()),
+        Command::Inspect { file } => console.text(&offline::inspect(file)?),
+        Command::Restore(args) => restore(args, console),
+    }
+}
+
+fn restore(args: &RestoreArgs, console: &mut Console) -> Result<(), Error> {
+    let (backup, dir, node) = (args.backup.display(), args.data_dir.display(), &args.node_id);
+    let plan = [
+        format!("restore {backup} into {dir} as the only voter {node}"),
+        format!("move the consensus files of {dir} aside"),
+    ];
+    if !console.consent(args.consent, &plan)? {
+        return Ok(());
+    }
+    let offline::Restored { index, term } = offline::restore(args)?;
+    console.line(&format!(
+        "restored snapshot index={index} term={term} into {dir} as single-voter {node}"
+    ))?;
+    console.line(
+        "Start this replica first. Empty the volumes of all others before they start, then run \
+         `bigfleetctl confirm-restore` when every shard has reported.",
+    )
+}
+
+/// `snapshot save`.
+pub(super) async fn run(
+    fleet: &mut Fleet,
+    console: &mut Console,
+    command: &Command,
+) -> Result<(), Error> {
+    let Command::Save { file } = command else { return Ok(()) };
+    let what = "snapshot save";
+    let refused = |status| Error::refused(what, &status);
+    let mut rpc = fleet.coordinator.leader().await?;
+    let mut frames = rpc.snapshot_save(SnapshotSaveRequest {}).await.map_err(refused)?.into_inner();
+    let first = frames.message().await.map_err(refused)?.and_then(|chunk| chunk.payload);
+    let Some(Payload::MetaJson(meta)) = first else {
+        return Err(Error::Failed(
+            "the coordinator's first frame is not the snapshot's meta; nothing was saved"
+                .to_owned(),
+        ));
+    };
+    let mut archive = Archive::create(file, &meta)?;
+    while let Some(chunk) = frames.message().await.map_err(refused)? {
+        match chunk.payload {
+            Some(Payload::Data(data)) => archive.write(&data)?,
+            Some(Payload::MetaJson(_)) => {
+                return Err(Error::Failed("the coordinator sent a second meta".to_owned()));
+            }
+            None => {}
+        }
+    }
+    let saved = archive.finish()?;
+    console.line(&format!(
+        "saved snapshot index={} term={} to {}",
+        saved.index,
+        saved.term,
+        file.display()
+    ))
+}
+
+/// Flags of `confirm-restore`.
+#[derive(Debug, clap::Args)]
+pub struct ConfirmArgs {
+    #[command(flatten)]
+    consent: Consent,
+}
+
+pub(super) async fn confirm(
+    fleet: &mut Fleet,
+    console: &mut Console,
+    args: &ConfirmArgs,
+) -> Result<(), Error> {
+    let plan = if args.consent.wants_plan() {
+        let shards = fleet.coordinator.shards().await?;
+        let silent: Vec<&str> = shards
+            .iter()
+            .filter(|shard| shard.last_heartbeat_unix_ns == 0)
+            .map(|shard| shard.shard_id.as_str())
+            .collect();
+        let mut plan = vec![format!(
+            "end the recovery: what {} registered shards hold becomes theirs, the rest goes to \
+             the backup's owners",
+            shards.len()
+        )];
+        if !silent.is_empty() {
+            plan.push(format!("be refused while these have not reported: {}", silent.join(", ")));
+        }
+        plan
+    } else {
+        Vec::new()
+    };
+    if !console.consent(args.consent, &plan)? {
+        return Ok(());
+    }
+    let call = async |mut rpc: Rpc, request| rpc.confirm_restore(request).await;
+    fleet.coordinator.ask("confirm-restore", ConfirmRestoreRequest {}, call).await?;
+    console.line("confirmed the restore; assignments flow with the next reports")
+}

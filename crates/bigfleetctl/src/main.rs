@@ -1,0 +1,26 @@
+//! The `bigfleetctl` binary.
+
+use std::process::ExitCode;
+
+use bigfleetctl::{cli, console::Console, run};
+
+fn main() -> ExitCode {
+    let cli = cli::parse();
+    let result = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Into::into)
+        .and_then(|runtime| {
+            let done = runtime.block_on(Box::pin(run(cli, &mut Console::real())));
+            // A question that nobody answers must not hold up the end.
+            runtime.shutdown_background();
+            done
+        });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bigfleetctl: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
