@@ -210,18 +210,19 @@ impl World {
         }
         let deadline = Instant::now() + SETTLED;
         loop {
-            let machines = loop {
+            let (actions, machines) = loop {
                 let wanting = self.wanting();
+                // Actions first: whoever acts while the machines are read is noticed.
                 if wanting.is_empty()
-                    && let Some(machines) = self.at_rest().await
+                    && let (actions, Some(machines)) = (self.actions(), self.at_rest().await)
                 {
-                    break machines;
+                    break (actions, machines);
                 }
                 let moving = self.truth.list().await.unwrap_or_default();
                 assert!(Instant::now() < deadline, "{}", self.story(&wanting, &moving));
                 sleep(Duration::from_millis(50)).await;
             };
-            let (actions, from) = (self.actions(), self.cycles().await);
+            let from = self.cycles().await;
             while self.cycles().await < from + quiet && self.actions() == actions {
                 sleep(INTERVAL).await;
             }
