@@ -33,6 +33,9 @@ pub enum ProposeError {
     /// This replica does not lead, or no longer does.
     #[error("coordinator: not leader")]
     NotLeader,
+    /// Leadership was lost while the command waited: another leader may commit it yet.
+    #[error("coordinator: not leader")]
+    Deposed,
     /// The fleet has not opened.
     #[error("forming")]
     Forming,
@@ -76,7 +79,7 @@ pub(super) struct Pending {
 
 impl Consensus {
     /// Commits a command. Within `limit` the answer is known, or it is
-    /// [`ProposeError::Unavailable`].
+    /// [`ProposeError::Unavailable`] or [`ProposeError::Deposed`].
     pub async fn propose(&self, command: &Command, limit: Duration) -> Answer {
         if let Some(by) = self.shared.superseded_by() {
             return Err(ProposeError::Superseded(by));
@@ -114,7 +117,7 @@ impl Shared {
                 Ok(Ok(answer)) => answer,
                 Ok(Err(_)) | Err(_) => Err(ProposeError::Unavailable),
             },
-            () = deposed => Err(ProposeError::Unavailable),
+            () = deposed => Err(ProposeError::Deposed),
         }
     }
 }

@@ -66,7 +66,11 @@ impl Replica for Consensus {
     async fn propose(&self, command: Command) -> Result<Result<Effect, Refused>, ReplicaError> {
         match Self::propose(self, &command, COMMIT).await {
             Ok(committed) => Ok(committed.outcome),
-            Err(ProposeError::NotLeader | ProposeError::Superseded(_)) => Err(self.not_leader()),
+            // Every command may be sent again, so a deposed leader's callers only need to
+            // know where to go on.
+            Err(ProposeError::NotLeader | ProposeError::Deposed | ProposeError::Superseded(_)) => {
+                Err(self.not_leader())
+            }
             Err(error @ ProposeError::TooNew { .. }) => {
                 Err(ReplicaError::Refused(error.to_string()))
             }

@@ -31,7 +31,7 @@ async fn client(
             let answer = replica.propose(&put(key, value), Duration::from_secs(2)).await;
             returned = match answer {
                 Ok(_) => Some(Instant::now()),
-                Err(ProposeError::Unavailable) => None,
+                Err(ProposeError::Unavailable | ProposeError::Deposed) => None,
                 Err(_) => continue,
             };
             value
