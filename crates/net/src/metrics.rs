@@ -6,7 +6,7 @@ use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeMetric},
     metrics::{gauge::ConstGauge, info::Info},
-    registry::Registry,
+    registry::{Metric, Registry, Unit},
 };
 
 use crate::tls::Security;
@@ -20,6 +20,28 @@ pub fn register(registry: &mut Registry, security: &Security) {
         Info::new([("version", env!("CARGO_PKG_VERSION"))]),
     );
     registry.register_collector(Box::new(TlsCollector { security: security.clone() }));
+}
+
+/// Where a process puts its metrics under one prefix: a counter's name gets `_total`,
+/// a time's `_seconds`.
+#[derive(Debug)]
+pub struct Names<'a>(&'a mut Registry);
+
+impl<'a> Names<'a> {
+    /// Names that begin with `prefix` and an underscore.
+    pub fn new(registry: &'a mut Registry, prefix: &str) -> Self {
+        Self(registry.sub_registry_with_prefix(prefix))
+    }
+
+    /// Of a number.
+    pub fn plain(&mut self, name: &str, help: &str, metric: &(impl Metric + Clone)) {
+        self.0.register(name, help, metric.clone());
+    }
+
+    /// Of a time.
+    pub fn seconds(&mut self, name: &str, help: &str, metric: &(impl Metric + Clone)) {
+        self.0.register_with_unit(name, help, Unit::Seconds, metric.clone());
+    }
 }
 
 /// Looks at the files at each scrape, so that a rotation shows although

@@ -7,7 +7,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     handle::{Leadership, Shared},
-    peers::{JoinRequest, MembershipError, Peers, Phase},
+    peers::{Joiner, MembershipError, Peers, Phase},
 };
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -96,7 +96,7 @@ impl Shared {
 
     async fn ask_to_join(&self, peers: Option<&dyn Peers>) -> bool {
         let Some(running) = self.running() else { return false };
-        let request = JoinRequest {
+        let request = Joiner {
             node_id: self.config.node_id.clone(),
             raft_address: self.config.raft_address.clone(),
             grpc_address: self.config.grpc_address.clone(),

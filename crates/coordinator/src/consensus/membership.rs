@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use super::{
     fleet,
     handle::{Consensus, Shared},
-    peers::{JoinRequest, MembershipError, Phase},
+    peers::{Joiner, MembershipError, Phase},
     running::Running,
     types::{Member, MemberId, Membership, Proposal},
 };
@@ -30,7 +30,7 @@ type Changed<T = ()> = Result<T, MembershipError>;
 
 impl Consensus {
     /// `JoinRaftCluster`, on the leader.
-    pub async fn join(&self, request: &JoinRequest) -> Changed {
+    pub async fn join(&self, request: &Joiner) -> Changed {
         self.shared.join(request).await
     }
 
@@ -46,7 +46,7 @@ impl Shared {
         running.ok_or(MembershipError::NotLeader)
     }
 
-    pub(super) async fn join(&self, request: &JoinRequest) -> Changed {
+    pub(super) async fn join(&self, request: &Joiner) -> Changed {
         let refused = |why: String| Err(MembershipError::Refused(why));
         // Alone: no proposal is appended while members change.
         let _gate = self.gate.write().await;
@@ -117,7 +117,7 @@ impl Shared {
 
     /// Writes the replica into the replicated table, where a kind that it
     /// cannot apply is found by every leader alike.
-    async fn record(&self, running: &Running, request: &JoinRequest, incarnation: u64) -> Changed {
+    async fn record(&self, running: &Running, request: &Joiner, incarnation: u64) -> Changed {
         let command = Command::UpsertReplica {
             node_id: request.node_id.clone(),
             incarnation,

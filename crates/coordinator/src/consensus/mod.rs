@@ -28,7 +28,7 @@ mod upkeep;
 pub use entropy::Entropy;
 pub use handle::{Config, Consensus, Leadership, StartError, World};
 pub use message::{Answer, CallError, Envelope, Request, Response, Transport};
-pub use peers::{JoinRequest, MembershipError, Peers, Phase, Status};
+pub use peers::{Joiner, MembershipError, Peers, Phase, Status};
 pub use propose::{Committed, ProposeError};
 pub use restore::{Restore, RestoreError};
 pub use timers::{Compaction, Timers};

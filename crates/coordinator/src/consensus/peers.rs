@@ -2,6 +2,7 @@
 //! consensus.
 
 use super::message::Answer;
+pub use crate::service::Joiner;
 
 /// How far a replica has come (§4).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,23 +62,6 @@ pub struct Status {
     pub voters: Vec<String>,
 }
 
-/// `JoinRaftCluster`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct JoinRequest {
-    /// Who joins.
-    pub node_id: String,
-    /// Where peers dial it.
-    pub raft_address: String,
-    /// Where it serves.
-    pub grpc_address: String,
-    /// The fleet it is in; empty from an empty directory.
-    pub fleet_id: String,
-    /// The highest command kind that it can apply; 0 from a peer that does not say.
-    pub max_kind: u32,
-    /// Its incarnation; 0 from a peer that does not say.
-    pub incarnation: u64,
-}
-
 /// How [`MembershipError::NoLongerAMember`] is known on the other side of a call.
 pub(crate) const NO_LONGER_A_MEMBER: &str = "is no longer a member";
 
@@ -110,5 +94,5 @@ pub trait Peers: Send + Sync + 'static {
     /// is an error with its address, never "empty".
     fn statuses(&self) -> Answer<'_, Vec<Result<Status, String>>>;
     /// Finds the leader with a fresh dial and asks it to let this replica in.
-    fn join(&self, request: JoinRequest) -> Answer<'_, Result<(), MembershipError>>;
+    fn join(&self, request: Joiner) -> Answer<'_, Result<(), MembershipError>>;
 }

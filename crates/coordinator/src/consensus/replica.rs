@@ -1,12 +1,12 @@
 //! [`Consensus`] as the service sees it.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bigfleet_wire::v1alpha1::RaftStatusResponse;
 
 use super::{
     handle::{Consensus, Leadership},
-    peers::{self, JoinRequest, MembershipError},
+    peers::{self, MembershipError},
     propose::ProposeError,
 };
 use crate::{
@@ -108,20 +108,8 @@ impl Replica for Consensus {
         }
     }
 
-    fn join(&self, joiner: Joiner) -> impl Future<Output = Result<(), ReplicaError>> + Send {
-        let Joiner { node_id, raft_address, grpc_address, fleet_id, max_kind, incarnation } =
-            joiner;
-        async move {
-            let request = JoinRequest {
-                node_id,
-                raft_address,
-                grpc_address,
-                fleet_id,
-                max_kind,
-                incarnation,
-            };
-            Self::join(self, &request).await.map_err(|error| self.refusal(&error))
-        }
+    async fn join(&self, joiner: Joiner) -> Result<(), ReplicaError> {
+        Self::join(self, &joiner).await.map_err(|error| self.refusal(&error))
     }
 
     async fn remove_server(&self, node_id: String) -> Result<(), ReplicaError> {

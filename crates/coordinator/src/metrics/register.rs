@@ -1,6 +1,7 @@
 //! Names and help texts.
 
-use prometheus_client::registry::{Metric, Registry, Unit};
+use bigfleet_net::metrics::Names;
+use prometheus_client::registry::Registry;
 
 use super::Metrics;
 
@@ -10,7 +11,7 @@ const PREFIX: &str = "bigfleet_coordinator";
 impl Metrics {
     /// Into a registry that has no prefix of its own.
     pub fn register(&self, registry: &mut Registry) {
-        let names = &mut Names(registry.sub_registry_with_prefix(PREFIX));
+        let names = &mut Names::new(registry, PREFIX);
         self.register_replica(names);
         self.register_fleet(names);
         self.register_reports(names);
@@ -63,17 +64,5 @@ impl Metrics {
         names.plain("shortfalls_dropped", help, &self.shortfalls_dropped);
         let help = "Shortfalls older than five cycles";
         names.plain("shortfalls_escalated", help, &self.shortfalls_escalated);
-    }
-}
-
-struct Names<'a>(&'a mut Registry);
-
-impl Names<'_> {
-    fn plain(&mut self, name: &str, help: &str, metric: &(impl Metric + Clone)) {
-        self.0.register(name, help, metric.clone());
-    }
-
-    fn seconds(&mut self, name: &str, help: &str, metric: &(impl Metric + Clone)) {
-        self.0.register_with_unit(name, help, Unit::Seconds, metric.clone());
     }
 }

@@ -95,7 +95,7 @@ pub struct LeaderHint {
 }
 
 /// A replica that wants to be of the group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Joiner {
     /// Its stable id.
     pub node_id: String,
@@ -105,7 +105,7 @@ pub struct Joiner {
     pub grpc_address: String,
     /// Empty if its disk is.
     pub fleet_id: String,
-    /// The highest kind that it can apply.
+    /// The highest kind that it can apply; 0 if it gave none.
     pub max_kind: u32,
     /// 0 if it gave none.
     pub incarnation: u64,

@@ -1,6 +1,7 @@
 //! Names and help texts.
 
-use prometheus_client::registry::{Metric, Registry, Unit};
+use bigfleet_net::metrics::Names;
+use prometheus_client::registry::Registry;
 
 use super::Metrics;
 
@@ -10,7 +11,7 @@ const PREFIX: &str = "bigfleet_shard";
 impl Metrics {
     /// Into a registry that has no prefix of its own.
     pub fn register(&self, registry: &mut Registry) {
-        let mut names = Names(registry.sub_registry_with_prefix(PREFIX));
+        let mut names = Names::new(registry, PREFIX);
         self.register_cycle(&mut names);
         self.register_fleet(&mut names);
         self.register_actions(&mut names);
@@ -108,18 +109,5 @@ impl Metrics {
         names.plain("observe_watchers", "Readers of live streams", &self.watchers);
         let help = "Readers whose stream ended because they were slow";
         names.plain("observe_dropped", help, &self.watchers_ended);
-    }
-}
-
-/// A counter's name gets `_total`, a time's `_seconds`.
-struct Names<'a>(&'a mut Registry);
-
-impl Names<'_> {
-    fn plain(&mut self, name: &str, help: &str, metric: &(impl Metric + Clone)) {
-        self.0.register(name, help, metric.clone());
-    }
-
-    fn seconds(&mut self, name: &str, help: &str, metric: &(impl Metric + Clone)) {
-        self.0.register_with_unit(name, help, Unit::Seconds, metric.clone());
     }
 }

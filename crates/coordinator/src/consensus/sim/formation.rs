@@ -278,8 +278,7 @@ fn a_command_that_one_replica_cannot_apply_is_withheld() {
             "{refused}"
         );
         // And whoever joins must know what is in use.
-        let join =
-            JoinRequest { node_id: "c-3".to_owned(), max_kind: 11, ..JoinRequest::default() };
+        let join = Joiner { node_id: "c-3".to_owned(), max_kind: 11, ..Joiner::default() };
         let refused = leader.join(&join).await.unwrap_err();
         assert!(refused.to_string().contains("kind 12 is in use"), "{refused}");
     });

@@ -174,7 +174,7 @@ impl Peers for End {
         })
     }
 
-    fn join(&self, request: JoinRequest) -> Answer<'_, Result<(), MembershipError>> {
+    fn join(&self, request: Joiner) -> Answer<'_, Result<(), MembershipError>> {
         Box::pin(async move {
             let mut failure = MembershipError::Unavailable("nobody answers".to_owned());
             for address in self.resolved() {

@@ -11,7 +11,7 @@ use tonic::{Code, Status as RpcStatus, transport::Channel};
 
 use super::super::{
     message::Answer,
-    peers::{JoinRequest, MembershipError, NO_LONGER_A_MEMBER, Peers, Phase, Status},
+    peers::{Joiner, MembershipError, NO_LONGER_A_MEMBER, Peers, Phase, Status},
 };
 
 /// One replica that is silent must not use up the time of the others.
@@ -77,7 +77,7 @@ impl Peers for JoinAddr {
         })
     }
 
-    fn join(&self, request: JoinRequest) -> Answer<'_, Result<(), MembershipError>> {
+    fn join(&self, request: Joiner) -> Answer<'_, Result<(), MembershipError>> {
         Box::pin(async move {
             let unavailable = MembershipError::Unavailable;
             let mut failure = unavailable("nobody leads".to_owned());
@@ -98,8 +98,8 @@ impl Peers for JoinAddr {
     }
 }
 
-fn wire(request: &JoinRequest) -> JoinRaftClusterRequest {
-    let JoinRequest { node_id, raft_address, grpc_address, fleet_id, max_kind, incarnation } =
+fn wire(request: &Joiner) -> JoinRaftClusterRequest {
+    let Joiner { node_id, raft_address, grpc_address, fleet_id, max_kind, incarnation } =
         request.clone();
     JoinRaftClusterRequest { node_id, raft_address, grpc_address, fleet_id, max_kind, incarnation }
 }

@@ -39,7 +39,7 @@ impl Peers for Direct {
         Box::pin(async { self.all().iter().map(|one| Ok(one.status())).collect() })
     }
 
-    fn join(&self, request: JoinRequest) -> Answer<'_, Result<(), MembershipError>> {
+    fn join(&self, request: Joiner) -> Answer<'_, Result<(), MembershipError>> {
         Box::pin(async move {
             for one in self.all() {
                 match one.join(&request).await {
@@ -224,13 +224,13 @@ async fn replicas_find_each_other_behind_the_join_address() {
     assert_eq!(leader.status().voters, ["c-0", "c-1", "c-2"]);
     // A member that is gone is told so in a way that it understands.
     let security = site.security("bigfleet://coordinator/c-1");
-    let request = JoinRequest {
+    let request = Joiner {
         node_id: "c-1".to_owned(),
         raft_address: "localhost:1".to_owned(),
         fleet_id: leader.status().fleet_id,
         max_kind: MAX_KIND,
         incarnation: 1,
-        ..JoinRequest::default()
+        ..Joiner::default()
     };
     let refused = JoinAddr::new(&join_addr, security).join(request).await.unwrap_err();
     assert_eq!(refused, MembershipError::NoLongerAMember("c-1".to_owned()));
