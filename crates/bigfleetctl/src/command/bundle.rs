@@ -38,7 +38,7 @@ const LOG_TAIL: usize = 16 << 20;
 /// Flags.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The file [default: bigfleet-support-<time>.tar]
+    /// The file [default: bigfleet-support-TIME.tar]
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Log files to put in; the last 16 MiB of each
