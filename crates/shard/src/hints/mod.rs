@@ -87,14 +87,12 @@ impl Hints {
         if round {
             self.next_round = Some(now + shard.options.available_capacity_interval);
         }
-        let mut values = Values { supply: engine.hints(), known: Map::default() };
-        let mut told = |profile: &Arc<Profile>| (profile.clone(), values.of(profile));
-        let values = match round {
-            true => self.wanted.values().map(|(profile, _)| told(profile)).collect(),
-            false => fresh.iter().map(told).collect(),
+        let asked = match round {
+            true => self.wanted.values().map(|(profile, _)| profile.clone()).collect(),
+            false => fresh,
         };
         let news = News {
-            values,
+            values: values_of(engine, asked),
             round,
             appeared: changes.appeared().cloned().collect(),
             vanished: changes.vanished.clone(),
@@ -127,6 +125,20 @@ impl Hints {
         }
         fresh
     }
+}
+
+/// What profiles could get. Supply is counted only if somebody asks: that is a pass over
+/// all classes of machines, and most cycles have no question.
+fn values_of(engine: &Engine, profiles: Vec<Arc<Profile>>) -> Vec<(Arc<Profile>, Told)> {
+    if profiles.is_empty() {
+        return Vec::new();
+    }
+    let mut values = Values { supply: engine.hints(), known: Map::default() };
+    let told = |profile: Arc<Profile>| {
+        let value = values.of(&profile);
+        (profile, value)
+    };
+    profiles.into_iter().map(told).collect()
 }
 
 /// What profiles could get. Many differ only in priority or penalties, which
