@@ -31,9 +31,9 @@ impl<R: Replica> Coordinator<R> {
         };
         let frame = |payload| Ok(SnapshotSaveChunk { payload: Some(payload) });
         let data = (0..state.len().div_ceil(CHUNK)).map(move |number| {
-            let rest = state.len() - number * CHUNK;
-            let bytes = state.iter().skip(number * CHUNK).take(rest.min(CHUNK));
-            frame(Payload::Data(bytes.copied().collect()))
+            let from = number * CHUNK;
+            let to = state.len().min(from + CHUNK);
+            frame(Payload::Data(state[from..to].to_vec()))
         });
         let frames = std::iter::once(frame(Payload::MetaJson(meta_json))).chain(data);
         Ok(Box::pin(tokio_stream::iter(frames)))
