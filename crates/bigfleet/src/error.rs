@@ -32,6 +32,8 @@ pub(crate) enum Error {
     #[error(transparent)]
     Report(#[from] bigfleet_shard_report::Error),
     #[error(transparent)]
+    Coordinator(#[from] bigfleet_coordinator::process::Error),
+    #[error(transparent)]
     Shard(#[from] bigfleet_shard::process::Error),
     #[error(transparent)]
     Stepper(#[from] bigfleet_shard::stepper::Error),
@@ -45,6 +47,7 @@ impl Error {
         match self {
             Self::World(_) | Self::UnknownScenario { .. } => 2,
             Self::Shard(error) if error.is_usage() => 2,
+            Self::Coordinator(error) if error.is_usage() => 2,
             _ => 1,
         }
     }

@@ -1,6 +1,7 @@
 //! The `bigfleet` binary.
 
 mod bench;
+mod coordinator;
 mod decide;
 mod error;
 mod shard;
@@ -26,6 +27,8 @@ struct Cli {
 enum Command {
     /// Measure the parts on this machine: time, allocations, memory.
     Bench(bench::Args),
+    /// Run a replica of the coordinator: who owns what, replicated.
+    Coordinator(Box<bigfleet_coordinator::flags::CoordinatorFlags>),
     /// Decide one cycle from a file: what would the engine do?
     Decide(decide::Args),
     /// Run a shard: sessions in, decisions every cycle, machines out.
@@ -35,6 +38,7 @@ enum Command {
 fn main() -> ExitCode {
     let (name, result) = match flags::parse::<Cli>().command {
         Command::Bench(args) => ("bench", bench::run(&args)),
+        Command::Coordinator(flags) => ("coordinator", coordinator::run(&flags)),
         Command::Decide(args) => ("decide", decide::run(&args)),
         Command::Shard(flags) => ("shard", shard::run(&flags)),
     };

@@ -7,10 +7,13 @@
 //! * [`state`]: the state machine that the log drives.
 //! * [`reports`]: what shards say, held by the leader alone.
 //! * [`service`]: the RPCs, over any replica.
+//! * [`flags`], [`process`]: all of it as one process.
 
 pub mod consensus;
+pub mod flags;
 pub mod log;
 pub mod metrics;
+pub mod process;
 pub mod reports;
 pub mod service;
 pub mod state;

@@ -63,5 +63,6 @@ pub mod rule;
 pub mod shutdown;
 pub mod telemetry;
 pub mod tls;
+pub mod values;
 
 pub use error::Error;

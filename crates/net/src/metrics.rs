@@ -23,7 +23,7 @@ pub fn register(registry: &mut Registry, security: &Security) {
 }
 
 /// Where a process puts its metrics under one prefix: a counter's name gets `_total`,
-/// a time's `_seconds`.
+/// a size's `_bytes`, a time's `_seconds`.
 #[derive(Debug)]
 pub struct Names<'a>(&'a mut Registry);
 
@@ -36,6 +36,11 @@ impl<'a> Names<'a> {
     /// Of a number.
     pub fn plain(&mut self, name: &str, help: &str, metric: &(impl Metric + Clone)) {
         self.0.register(name, help, metric.clone());
+    }
+
+    /// Of a size.
+    pub fn bytes(&mut self, name: &str, help: &str, metric: &(impl Metric + Clone)) {
+        self.0.register_with_unit(name, help, Unit::Bytes, metric.clone());
     }
 
     /// Of a time.

@@ -24,6 +24,10 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// Libraries whose debug lines drown ours; a directive of their own wins.
 const NOISY: [&str; 6] = ["h2", "hyper", "hyper_util", "rustls", "tonic", "tower"];
 
+/// The consensus library tells every heartbeat at info and an orderly stop as an error;
+/// what an operator must know of it, the coordinator says itself.
+const SILENT: &str = "openraft";
+
 /// `--log-level`: one level, or levels per module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLevel(String);
@@ -56,8 +60,11 @@ impl LogLevel {
     fn filter(&self) -> EnvFilter {
         let verbose =
             |level: &str| ["debug", "trace"].iter().any(|v| v.eq_ignore_ascii_case(level));
-        let quiet = if self.0.split(',').any(verbose) { NOISY.as_slice() } else { &[] };
-        let mut directives: Vec<_> = quiet.iter().map(|name| format!("{name}=info")).collect();
+        let mut directives: Vec<String> = if self.0.split(',').any(verbose) {
+            NOISY.iter().chain([&SILENT]).map(|name| format!("{name}=info")).collect()
+        } else {
+            vec![format!("{SILENT}=off")]
+        };
         // Of two directives for one module the later wins.
         directives.push(self.0.clone());
         EnvFilter::new(directives.join(","))

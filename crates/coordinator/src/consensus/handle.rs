@@ -224,6 +224,12 @@ impl Consensus {
         self.leadership() != Leadership::None && !self.shared.low_space.load(Ordering::Relaxed)
     }
 
+    /// Size of the newest snapshot's state on disk; 0 while there is none.
+    #[must_use]
+    pub fn snapshot_bytes(&self) -> u64 {
+        self.shared.running().map_or(0, |running| running.state.snapshot_bytes())
+    }
+
     /// The state with everything acknowledged before this call, on the leader.
     ///
     /// No quorum round is needed: under a valid lease nobody else can have

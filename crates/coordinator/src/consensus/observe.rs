@@ -1,6 +1,9 @@
 //! Who leads, as far as a replica knows, and giving that away.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use bigfleet_model::FleetId;
 use openraft::ServerState;
@@ -11,6 +14,7 @@ use super::{
     handle::{Leadership, Shared},
     message::Request,
     peers::{Phase, Status},
+    running::Running,
     types::MemberId,
 };
 
@@ -107,8 +111,9 @@ impl Shared {
     /// Stops serving, asks the voter whose log is longest to stand, and waits
     /// until somebody else leads.
     pub(super) async fn hand_over(&self) {
-        let Some(running) = self.running().filter(|running| running.serving_term().is_some())
-        else {
+        let leads =
+            |running: &Arc<Running>| running.serving_term().is_some() || running.halted_as_leader();
+        let Some(running) = self.running().filter(leads) else {
             return;
         };
         self.leaving.store(true, Ordering::Relaxed);
@@ -130,9 +135,7 @@ impl Shared {
         let limit = self.config.timers.election * 4;
         let asked = running.speaker.call(successor, &member, Request::Campaign);
         let _ = tokio::time::timeout(self.config.timers.lease, asked).await;
-        while begun.elapsed() < limit
-            && running.raft.metrics().borrow().state == ServerState::Leader
-        {
+        while begun.elapsed() < limit && running.awaits_successor() {
             sleep(Duration::from_millis(20)).await;
         }
         running.quiet.store(false, Ordering::Relaxed);

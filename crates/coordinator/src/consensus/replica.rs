@@ -1,6 +1,9 @@
 //! [`Consensus`] as the service sees it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use bigfleet_wire::v1alpha1::RaftStatusResponse;
 
@@ -61,6 +64,11 @@ impl Replica for Consensus {
             Leadership::Leader { term } => service::Leadership::Leader { term },
             _ => service::Leadership::Follower { leader: self.hint() },
         }
+    }
+
+    fn ailing(&self) -> Option<&'static str> {
+        let low = self.shared.low_space.load(Ordering::Relaxed);
+        low.then_some("less than 128 MiB free under --data-dir")
     }
 
     async fn propose(&self, command: Command) -> Result<Result<Effect, Refused>, ReplicaError> {

@@ -97,6 +97,22 @@ impl Running {
         (applied && self.lease().is_held(self.me, term, members)).then_some(term)
     }
 
+    /// Whether the library gave up, a write having failed, while this replica led:
+    /// the others need not find out by themselves.
+    pub(crate) fn halted_as_leader(&self) -> bool {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow();
+        metrics.running_state.is_err() && metrics.current_leader == Some(self.me)
+    }
+
+    /// Whether nobody else is known to lead yet, by a library that could know.
+    pub(crate) fn awaits_successor(&self) -> bool {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow();
+        let other = metrics.current_leader.is_some_and(|leader| leader != self.me);
+        metrics.running_state.is_ok() && !other
+    }
+
     /// Answers a peer whose envelope was for this member of this fleet.
     pub(crate) async fn answer(&self, request: Request) -> Result<Response, CallError> {
         let halted = |error: String| CallError::Unreachable(error);

@@ -65,6 +65,11 @@ impl StateStore {
         self.reach.subscribe()
     }
 
+    /// Size of the newest snapshot's state on disk.
+    pub(crate) fn snapshot_bytes(&self) -> u64 {
+        self.snapshots.newest_bytes()
+    }
+
     /// What has been applied. Apply waits while this is held: keep it short.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Applied> {
         self.applied.read().unwrap_or_else(PoisonError::into_inner)

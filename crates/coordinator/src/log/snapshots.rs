@@ -2,7 +2,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use serde::{Deserialize, Serialize};
@@ -127,17 +130,25 @@ pub struct StoredSnapshot {
 pub struct Snapshots {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
+    /// Size of the newest state that was read or written; clones share it.
+    newest: Arc<AtomicU64>,
 }
 
 impl Snapshots {
     /// Creates the directory if absent and clears away what a crash left.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Self, LogError> {
         disk.create_dir_all(dir).map_err(LogError::io("creating", dir))?;
-        let this = Self { disk, dir: dir.to_owned() };
+        let this = Self { disk, dir: dir.to_owned(), newest: Arc::default() };
         for name in this.names("tmp-")? {
             this.remove(&name)?;
         }
         Ok(this)
+    }
+
+    /// Size of the newest state; 0 while there is none.
+    #[must_use]
+    pub fn newest_bytes(&self) -> u64 {
+        self.newest.load(Ordering::Relaxed)
     }
 
     /// The newest snapshot that passes its checksum; none if there never was
@@ -146,7 +157,10 @@ impl Snapshots {
         let mut failure = None;
         for (_, name) in self.newest_first()? {
             match self.read(&name) {
-                Ok(snapshot) => return Ok(Some(snapshot)),
+                Ok(snapshot) => {
+                    self.newest.store(snapshot.meta.size, Ordering::Relaxed);
+                    return Ok(Some(snapshot));
+                }
                 Err(error) => {
                     tracing::error!(%error, "a snapshot cannot be used");
                     failure = failure.or(Some(error));
@@ -189,6 +203,7 @@ impl Snapshots {
         let path = self.dir.join(name);
         disk.rename(&temporary, &path).map_err(LogError::io("renaming", &path))?;
         disk.sync_dir(&self.dir).map_err(LogError::io("syncing", &self.dir))?;
+        self.newest.store(snapshot.meta.size, Ordering::Relaxed);
         for (_, old) in self.newest_first()?.into_iter().skip(KEPT) {
             self.remove(&old)?;
         }

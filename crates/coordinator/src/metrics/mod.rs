@@ -29,6 +29,13 @@ pub struct Metrics {
     pub is_leader: Gauge,
     /// Whether a newer generation of the fleet has been seen.
     pub superseded: Gauge,
+    /// Leaderships that this replica has seen begin.
+    pub leader_changes: Counter,
+    commit_index: Gauge,
+    applied_index: Gauge,
+    snapshot_bytes: Gauge,
+    apply_duration: Histogram,
+    fsync_duration: Histogram,
     /// Reports of a process that another one has succeeded.
     pub stale_epoch: Counter,
     recovering: Gauge,
@@ -108,6 +115,12 @@ impl Default for Metrics {
             raft_term: Gauge::default(),
             is_leader: Gauge::default(),
             superseded: Gauge::default(),
+            leader_changes: Counter::default(),
+            commit_index: Gauge::default(),
+            applied_index: Gauge::default(),
+            snapshot_bytes: Gauge::default(),
+            apply_duration: Histogram::new(exponential_buckets(0.000_25, 2.0, 15)),
+            fsync_duration: Histogram::new(exponential_buckets(0.000_05, 2.0, 16)),
             stale_epoch: Counter::default(),
             recovering: Gauge::default(),
             applies: Family::default(),
@@ -135,10 +148,24 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// A command was committed.
-    pub fn applied(&self, outcome: &Result<Effect, Refused>) {
+    /// A command was committed, this long after it was proposed.
+    pub fn applied(&self, outcome: &Result<Effect, Refused>, took: Duration) {
         let outcome = if outcome.is_ok() { "success" } else { "fsm_error" };
         self.applies.get_or_create(&OfOutcome { outcome }).inc();
+        self.apply_duration.observe(took.as_secs_f64());
+    }
+
+    /// A batch of the log is on stable storage.
+    pub fn fsynced(&self, took: Duration) {
+        self.fsync_duration.observe(took.as_secs_f64());
+    }
+
+    /// How far the log is, and how large its last snapshot.
+    pub fn progress(&self, commit_index: u64, applied_index: u64, snapshot_bytes: u64) {
+        let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        self.commit_index.set(whole(commit_index));
+        self.applied_index.set(whole(applied_index));
+        self.snapshot_bytes.set(whole(snapshot_bytes));
     }
 
     /// A command was not committed, or nobody knows.

@@ -24,6 +24,13 @@ impl Metrics {
             &self.raft_term,
         );
         names.plain("is_leader", "Whether this replica leads", &self.is_leader);
+        let help = "Leaderships that this replica has seen begin";
+        names.plain("leader_changes", help, &self.leader_changes);
+        names.plain("commit_index", "Last entry known to be committed", &self.commit_index);
+        names.plain("applied_index", "Last entry applied", &self.applied_index);
+        names.seconds("apply_duration", "Time from proposal to commit", &self.apply_duration);
+        names.seconds("fsync_duration", "Time of one synced batch", &self.fsync_duration);
+        names.bytes("snapshot", "Size of the newest snapshot", &self.snapshot_bytes);
         names.plain("apply", "Commands proposed, by what came of them", &self.applies);
         names.plain("recovering", "Whether shards are asked what they hold", &self.recovering);
         let help = "Whether a newer generation of this fleet has been seen";

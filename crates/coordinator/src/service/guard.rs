@@ -94,6 +94,7 @@ impl<R: Replica> Coordinator<R> {
         led: Led,
         command: Command,
     ) -> Result<Result<Effect, Refused>, Status> {
+        let begun = Instant::now();
         let proposed = timeout_at(led.until, self.replica.propose(command)).await;
         let outcome = match proposed {
             Ok(Ok(outcome)) => outcome,
@@ -107,7 +108,7 @@ impl<R: Replica> Coordinator<R> {
                 return Err(Status::unavailable(why));
             }
         };
-        self.metrics.applied(&outcome);
+        self.metrics.applied(&outcome, begun.elapsed());
         // It counts although the leadership may be over: then the next leader tells them.
         let _ = self.soft(led.term, |reports, state, now| reports.committed(state, &outcome, now));
         Ok(outcome)

@@ -26,6 +26,7 @@ use bigfleet_wire::v1alpha1::coordinator_server::CoordinatorServer;
 pub use replica::{Joiner, LeaderHint, Leadership, Phase, Replica, ReplicaError, Snapshot};
 use tokio::time::Instant;
 use tonic::Status;
+pub use upkeep::NO_LEADER;
 
 use crate::{
     metrics::Metrics,

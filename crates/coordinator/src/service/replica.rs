@@ -15,6 +15,11 @@ pub trait Replica: Send + Sync + 'static {
     /// all before it says so.
     fn leadership(&self) -> Leadership;
 
+    /// Why clients should not be sent here although somebody leads, if so.
+    fn ailing(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Commits a command and applies it. An error leaves the outcome unknown, but for
     /// [`ReplicaError::NotLeader`].
     fn propose(

@@ -13,6 +13,9 @@ use crate::reports::batches;
 
 const EVERY: Duration = Duration::from_secs(1);
 
+/// What `/readyz` says while nobody leads.
+pub const NO_LEADER: &str = "no raft leader observed";
+
 impl<R: Replica> Coordinator<R> {
     /// Keeps house until the stop. Ready means that somebody leads.
     pub async fn keep(self: Arc<Self>, readiness: Readiness, shutdown: Shutdown) {
@@ -29,10 +32,10 @@ impl<R: Replica> Coordinator<R> {
     /// One second's upkeep.
     pub async fn tick(&self, readiness: &Readiness) {
         let leadership = self.replica.leadership();
-        if leadership.observed() {
-            readiness.set_ready();
-        } else {
-            readiness.set_not_ready("no raft leader observed");
+        match self.replica.ailing() {
+            _ if !leadership.observed() => readiness.set_not_ready(NO_LEADER),
+            Some(why) => readiness.set_not_ready(why),
+            None => readiness.set_ready(),
         }
         let superseded = matches!(self.replica.phase(), Phase::Superseded { .. });
         self.metrics.superseded.set(i64::from(superseded));
