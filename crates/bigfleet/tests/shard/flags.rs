@@ -4,7 +4,8 @@ use std::{fs, process::Command};
 
 use crate::{
     process::{Process, get, until},
-    site::{SMALL, Site, bigfleet},
+    rig::binaries::bigfleet,
+    site::{SMALL, Site},
 };
 
 /// Ends by itself, with that code and these words; returns all its words.

@@ -12,8 +12,12 @@ mod flags;
 mod judge;
 mod mtls;
 mod probes;
-mod process;
 mod provider_away;
 mod site;
 mod stopping;
 mod volumes;
+
+#[path = "../rig/mod.rs"]
+mod rig;
+
+use rig::process;

@@ -1,17 +1,7 @@
 //! One shard and one provider: their directories, their addresses, their
 //! processes.
 
-use std::{
-    fs::File,
-    net::TcpListener,
-    path::{Path, PathBuf},
-    process::Command,
-    sync::{
-        OnceLock,
-        atomic::{AtomicU16, Ordering},
-    },
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use bigfleet_net::{grpc::connect_lazy, message_limits, rule::Rule, tls::Security};
 use bigfleet_scripted::{
@@ -25,7 +15,13 @@ use bigfleet_wire::v1alpha1::{
 use tempfile::TempDir;
 use tonic::transport::Channel;
 
-use crate::process::{Process, get, until};
+use crate::{
+    process::{Process, flags, get, sum, until},
+    rig::{
+        binaries::{bigfleet, provider_sim},
+        ports::port,
+    },
+};
 
 /// How often clusters live and report.
 pub(crate) const STEP: Duration = Duration::from_millis(100);
@@ -198,19 +194,6 @@ impl Site {
     }
 }
 
-/// The usual flags but for those given, and those given.
-fn flags<const N: usize>(
-    usual: [(&'static str, String); N],
-    more: &[&str],
-) -> impl Iterator<Item = String> {
-    let is = |flag: &str, arg: &&str| arg.split('=').next() == Some(flag);
-    usual
-        .into_iter()
-        .filter(move |(flag, _)| !more.iter().any(|arg| is(flag, arg)))
-        .map(|(flag, value)| format!("{flag}={value}"))
-        .chain(more.iter().map(|&arg| arg.to_owned()))
-}
-
 /// What the provider says.
 #[derive(Clone, Debug)]
 pub(crate) struct Truth(CapacityProviderClient<Channel>);
@@ -221,83 +204,4 @@ impl Truth {
         let list = self.0.list(ListFilter::default()).await.ok()?;
         Some(list.into_inner().machines)
     }
-}
-
-fn sum(metrics: &str, name: &str) -> Option<f64> {
-    let of_name =
-        |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
-    let values = metrics.lines().filter(of_name).filter_map(|line| line.rsplit(' ').next());
-    let values: Vec<f64> = values.filter_map(|value| value.parse().ok()).collect();
-    (!values.is_empty()).then(|| values.iter().sum())
-}
-
-/// A free port that neither an outgoing connection nor another run of these tests is
-/// given meanwhile, so that a process can come back to it.
-fn port() -> String {
-    static BLOCK: OnceLock<Block> = OnceLock::new();
-    let block = BLOCK.get_or_init(Block::take);
-    loop {
-        let next = block.next.fetch_add(1, Ordering::Relaxed) % Block::PORTS;
-        let addr = format!("127.0.0.1:{}", block.first + next);
-        if TcpListener::bind(&addr).is_ok() {
-            return addr;
-        }
-    }
-}
-
-/// Ports of this process.
-struct Block {
-    first: u16,
-    next: AtomicU16,
-    /// Locked for as long as the process lives.
-    _lock: File,
-}
-
-impl Block {
-    /// Below those that outgoing connections are given.
-    const FIRST: u16 = 20_000;
-    const PORTS: u16 = 300;
-    const BLOCKS: u16 = 40;
-
-    fn take() -> Self {
-        let of = |block: u16| std::env::temp_dir().join(format!("bigfleet-test-ports-{block}"));
-        let free = (0..Self::BLOCKS).find_map(|block| {
-            let lock = File::options().create(true).truncate(false).write(true).open(of(block));
-            let lock = lock.ok().filter(|lock| lock.try_lock().is_ok())?;
-            let first = Self::FIRST + block * Self::PORTS;
-            Some(Self { first, next: AtomicU16::new(0), _lock: lock })
-        });
-        free.expect("not as many runs of these tests at once")
-    }
-}
-
-/// Our binary: the one just built, or that of the directory `BIGFLEET_BINARIES`.
-pub(crate) fn bigfleet() -> PathBuf {
-    let built = PathBuf::from(env!("CARGO_BIN_EXE_bigfleet"));
-    std::env::var_os("BIGFLEET_BINARIES").map_or(built, |dir| Path::new(&dir).join("bigfleet"))
-}
-
-/// The provider's binary: beside ours if the whole workspace was built, else
-/// built now.
-fn provider_sim() -> &'static Path {
-    static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| {
-        let ours = bigfleet();
-        let binary = ours.with_file_name("bigfleet-provider-sim");
-        if !binary.exists() {
-            let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-            let profile = ours.parent().and_then(Path::file_name).and_then(|name| name.to_str());
-            let profile = profile.filter(|name| *name != "debug").unwrap_or("dev");
-            let target = ours.ancestors().nth(2).expect("target/profile/binary");
-            let built = Command::new(cargo)
-                .args(["build", "--locked", "--package=bigfleet-provider-sim"])
-                .args([format!("--profile={profile}")])
-                .arg("--target-dir")
-                .arg(target)
-                .current_dir(env!("CARGO_MANIFEST_DIR"))
-                .status();
-            assert!(built.expect("cargo runs").success(), "the provider does not build");
-        }
-        binary
-    })
 }

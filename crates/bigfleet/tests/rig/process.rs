@@ -108,3 +108,25 @@ async fn http(addr: &str, request: &str) -> Option<(u16, String)> {
     let status = answer.split(' ').nth(1)?.parse().ok()?;
     Some((status, answer.split_once("\r\n\r\n")?.1.to_owned()))
 }
+
+/// Sum of a metric over all its labels; none if it is not there.
+pub(crate) fn sum(metrics: &str, name: &str) -> Option<f64> {
+    let of_name =
+        |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
+    let values = metrics.lines().filter(of_name).filter_map(|line| line.rsplit(' ').next());
+    let values: Vec<f64> = values.filter_map(|value| value.parse().ok()).collect();
+    (!values.is_empty()).then(|| values.iter().sum())
+}
+
+/// The usual flags but for those given, and those given.
+pub(crate) fn flags<const N: usize>(
+    usual: [(&'static str, String); N],
+    more: &[&str],
+) -> impl Iterator<Item = String> {
+    let is = |flag: &str, arg: &&str| arg.split('=').next() == Some(flag);
+    usual
+        .into_iter()
+        .filter(move |(flag, _)| !more.iter().any(|arg| is(flag, arg)))
+        .map(|(flag, value)| format!("{flag}={value}"))
+        .chain(more.iter().map(|&arg| arg.to_owned()))
+}
