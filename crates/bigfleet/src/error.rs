@@ -31,6 +31,10 @@ pub(crate) enum Error {
     ReadWorld { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Report(#[from] bigfleet_shard_report::Error),
+    #[error("the machines to start with: {0}")]
+    Seed(#[from] bigfleet_model::gate::inventory::Rejected),
+    #[error(transparent)]
+    Flags(clap::Error),
     #[error(transparent)]
     Coordinator(#[from] bigfleet_coordinator::process::Error),
     #[error(transparent)]
@@ -45,7 +49,7 @@ impl Error {
     /// Input that does not say what it should is a usage error.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::World(_) | Self::UnknownScenario { .. } => 2,
+            Self::World(_) | Self::UnknownScenario { .. } | Self::Flags(_) => 2,
             Self::Shard(error) if error.is_usage() => 2,
             Self::Coordinator(error) if error.is_usage() => 2,
             _ => 1,

@@ -1,5 +1,6 @@
 //! The `bigfleet` binary.
 
+mod all_in_one;
 mod bench;
 mod coordinator;
 mod decide;
@@ -25,6 +26,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run a coordinator, a shard and a fake provider in one process, for a laptop.
+    AllInOne(Box<all_in_one::AllInOneFlags>),
     /// Measure the parts on this machine: time, allocations, memory.
     Bench(bench::Args),
     /// Run a replica of the coordinator: who owns what, replicated.
@@ -37,6 +40,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let (name, result) = match flags::parse::<Cli>().command {
+        Command::AllInOne(flags) => ("all-in-one", all_in_one::run(&flags)),
         Command::Bench(args) => ("bench", bench::run(&args)),
         Command::Coordinator(flags) => ("coordinator", coordinator::run(&flags)),
         Command::Decide(args) => ("decide", decide::run(&args)),

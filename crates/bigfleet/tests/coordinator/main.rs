@@ -8,6 +8,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod all_in_one;
 mod client;
 mod disks;
 mod flags;
