@@ -184,7 +184,7 @@ fn quantile<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
     sorted.get(rank - 1).copied()
 }
 
-fn quantile_ms(sorted: &[Duration], percent: usize) -> f64 {
+pub(super) fn quantile_ms(sorted: &[Duration], percent: usize) -> f64 {
     quantile(sorted, percent).map_or(0.0, |sample| sample.as_secs_f64() * 1e3)
 }
 

@@ -8,6 +8,7 @@ mod baseline;
 mod bound;
 mod catalog;
 mod colocated;
+mod coordinator;
 mod counter;
 mod cycles;
 mod driver;
@@ -15,6 +16,7 @@ mod field;
 mod fleet;
 mod gangs;
 mod gate;
+mod grade;
 mod make;
 mod measure;
 mod memory;
@@ -60,6 +62,8 @@ pub(crate) struct Args {
     baseline: Option<PathBuf>,
     #[command(flatten)]
     sessions: sessions::SessionFlags,
+    #[command(flatten)]
+    coordinator: coordinator::CoordinatorArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
@@ -84,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
                 }
             },
             Measure::Graded(grade) => grades.extend(grade(&args.run(scenario))),
-            Measure::Loaded(load) => grades.extend(load(&args.run(scenario), &args.sessions)?),
+            Measure::Loaded(load) => grades.extend(load(&args.run(scenario), args)?),
         }
     }
     let baseline = baseline.unwrap_or_default();

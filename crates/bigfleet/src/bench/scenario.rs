@@ -1,7 +1,7 @@
 //! What can be measured.
 
 use super::{
-    assignment, bound, colocated, field, fleet, gangs, gate,
+    Args, assignment, bound, colocated, coordinator, field, fleet, gangs, gate,
     measure::{Measurement, Run},
     quality::{self, Grade},
     sessions, shard_step, snapshot,
@@ -23,7 +23,7 @@ pub(super) enum Measure {
     /// Figures with bars of their own.
     Graded(fn(&Run) -> Vec<Grade>),
     /// The same of a load that flags describe.
-    Loaded(fn(&Run, &sessions::SessionFlags) -> Result<Vec<Grade>, Error>),
+    Loaded(fn(&Run, &Args) -> Result<Vec<Grade>, Error>),
 }
 
 use Measure::{Graded, Loaded, Timed};
@@ -184,6 +184,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "sessions",
         about: "thousands of operators over gRPC against a shard process, with bars",
         measure: Loaded(sessions::sessions),
+    },
+    Scenario {
+        name: "coordinator",
+        about: "three replicas: commits beside raw fsyncs, 4,000 shards, 100,000 domains, with bars",
+        measure: Loaded(coordinator::coordinator),
     },
     Scenario {
         name: "growth",

@@ -17,7 +17,12 @@ use bigfleet_scripted::load::{self, Figures, LoadOptions, Progress as Standing};
 use tokio::time::sleep;
 
 use self::{cycles::Cycles, shard::Child};
-use super::{measure::Run, quality::Grade};
+use super::{
+    Args,
+    grade::{at_least, at_most, mebibytes, spaced, told},
+    measure::Run,
+    quality::Grade,
+};
 use crate::error::Error;
 
 /// Flags of `bigfleet bench sessions`.
@@ -77,9 +82,9 @@ struct Outcome {
     stalled: Option<Cycles>,
 }
 
-pub(super) fn sessions(run: &Run, args: &SessionFlags) -> Result<Vec<Grade>, Error> {
+pub(super) fn sessions(run: &Run, args: &Args) -> Result<Vec<Grade>, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let grades = runtime.block_on(measure(run, args));
+    let grades = runtime.block_on(measure(run, &args.sessions));
     runtime.shutdown_background();
     grades
 }
@@ -211,26 +216,4 @@ fn tell(args: &SessionFlags, outcome: &Outcome, grades: &mut Vec<Grade>) {
     grades.push(told("change of the mean by them, %", format!("{:+.1}", change(Cycles::mean_ms))));
     let p99 = change(|cycles| cycles.quantile_ms(0.99));
     grades.push(at_most("change of cycle p99 by them, %", p99, STALL_PERCENT));
-}
-
-fn told(what: &'static str, found: String) -> Grade {
-    Grade { what, found, bar: None, holds: true }
-}
-
-fn at_most(what: &'static str, found: f64, bar: f64) -> Grade {
-    let holds = found <= bar;
-    Grade { what, found: format!("{found:.1}"), bar: Some(format!("<= {bar:.1}")), holds }
-}
-
-fn at_least(what: &'static str, found: f64, bar: f64) -> Grade {
-    let holds = found >= bar;
-    Grade { what, found: format!("{found:.1}"), bar: Some(format!(">= {bar:.1}")), holds }
-}
-
-fn spaced(figures: &[f64]) -> String {
-    figures.iter().map(|one| format!("{one:.1}")).collect::<Vec<_>>().join("  ")
-}
-
-fn mebibytes(bytes: u64) -> String {
-    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }
