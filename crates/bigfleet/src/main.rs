@@ -29,7 +29,7 @@ enum Command {
     /// Run a coordinator, a shard and a fake provider in one process, for a laptop.
     AllInOne(Box<all_in_one::AllInOneFlags>),
     /// Measure the parts on this machine: time, allocations, memory.
-    Bench(bench::Args),
+    Bench(Box<bench::Args>),
     /// Run a replica of the coordinator: who owns what, replicated.
     Coordinator(Box<bigfleet_coordinator::flags::CoordinatorFlags>),
     /// Decide one cycle from a file: what would the engine do?

@@ -105,7 +105,7 @@ async fn start_shard(
     let options = flags.shard();
     let opening = Opening { epoch_floor: 0, shared_provider: false };
     let data_dir =
-        DataDir::open(&flags.data_dir.join("shard"), opening).map_err(ShardError::from)?;
+        DataDir::open(flags.data_dir.join("shard"), opening).map_err(ShardError::from)?;
     let epoch = data_dir.epoch();
     let audit = Arc::new(Audit::open(epoch, None, &metrics).map_err(ShardError::Audit)?);
     let actuation = Actuation::open(

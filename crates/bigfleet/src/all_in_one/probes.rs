@@ -1,5 +1,7 @@
 //! Metrics and probes: a server each, or one for parts that share an address.
 
+use std::collections::BTreeMap;
+
 use bigfleet_net::{
     Error as NetError, flags::DiagnosticFlags, http::HttpServer, listen::MetricsAddr,
     readiness::Readiness, shutdown::Shutdown, tls::Security,
@@ -10,9 +12,9 @@ use tokio::task::JoinSet;
 /// Says whether a part is alive.
 pub(super) type Alive = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 
-/// Servers that are not started yet.
+/// Servers that are not started yet, by their addresses.
 #[derive(Default)]
-pub(super) struct Probes(Vec<Probe>);
+pub(super) struct Probes(BTreeMap<String, Probe>);
 
 struct Probe {
     addr: MetricsAddr,
@@ -30,17 +32,14 @@ impl Probes {
         alive: Option<Alive>,
         register: impl FnOnce(&mut Registry),
     ) {
-        if !self.0.iter().any(|probe| probe.addr == *addr) {
+        let probe = self.0.entry(addr.to_string()).or_insert_with(|| {
             let mut registry = Registry::default();
             bigfleet_net::metrics::register(&mut registry, &Security::Plaintext);
-            let (parts, alive) = (Vec::new(), Vec::new());
-            self.0.push(Probe { addr: addr.clone(), registry, parts, alive });
-        }
-        for probe in self.0.iter_mut().filter(|probe| probe.addr == *addr).take(1) {
-            register(&mut probe.registry);
-            probe.parts.push(readiness.clone());
-            return probe.alive.extend(alive);
-        }
+            Probe { addr: addr.clone(), registry, parts: Vec::new(), alive: Vec::new() }
+        });
+        register(&mut probe.registry);
+        probe.parts.push(readiness);
+        probe.alive.extend(alive);
     }
 
     /// Serves until the stop.
@@ -50,7 +49,7 @@ impl Probes {
         stop: &Shutdown,
         side: &mut JoinSet<Result<(), NetError>>,
     ) {
-        for Probe { addr, registry, parts, alive } in self.0 {
+        for Probe { addr, registry, parts, alive } in self.0.into_values() {
             let readiness = Readiness::new("starting");
             side.spawn(all(parts, readiness.clone()));
             let server = HttpServer::new(registry, readiness)

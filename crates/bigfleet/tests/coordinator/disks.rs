@@ -27,42 +27,82 @@ async fn a_second_holder_of_the_data_directory_exits_1() {
     fleet.until_open().await;
 }
 
-/// A file may not grow past a few blocks: what a full disk is to a write.
-#[tokio::test]
-async fn a_failed_write_ends_the_replica_and_the_others_go_on() {
-    let mut fleet = Fleet::open().await;
-    let client = fleet.client();
-    let leader = fleet.leader().await;
-    // The log of the next leader may not grow much any more.
-    let full = (leader + 1) % REPLICAS;
-    fleet.kill(full).await;
+/// Starts a replica whose files may not grow past 32 KiB: what a full disk is to a write.
+fn start_full(fleet: &mut Fleet, replica: usize) {
     let limit = "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"";
     let mut args: Vec<String> = ["-c", limit].map(str::to_owned).into();
     args.push(bigfleet().display().to_string());
-    args.extend(fleet.args(full, &[]));
-    let log = fleet.log(full);
-    fleet.replicas[full] = Some(Process::spawn(Path::new("sh"), &args, &fleet.path("full.log")));
-    fleet.until_open().await;
+    args.extend(fleet.args(replica, &[]));
+    let log = fleet.path("full.log");
+    fleet.replicas[replica] = Some(Process::spawn(Path::new("sh"), &args, &log));
+}
+
+/// Writes until the replica has ended for want of space, and returns what was
+/// acknowledged.
+async fn fill(fleet: &mut Fleet, replica: usize) -> Vec<String> {
+    let client = fleet.client();
     let mut acknowledged = Vec::new();
     for number in 0.. {
         let name = format!("{number}-{}", "x".repeat(240));
         if client.write(&name).await.is_ok() {
             acknowledged.push(name);
         }
-        if !fleet.process(full).is_running() {
+        if !fleet.process(replica).is_running() {
             break;
         }
-        assert!(number < 2_000, "it writes on: {}", fleet.process(full).tail());
+        assert!(number < 2_000, "it writes on: {}", fleet.process(replica).tail());
     }
-    let ended = fleet.process(full).ended().await;
-    let said = fleet.process(full).tail();
+    let ended = fleet.process(replica).ended().await;
+    let said = fleet.process(replica).tail();
     assert_eq!(ended.code(), Some(1), "{said}");
     assert!(said.contains("this replica cannot go on") && said.contains("wal"), "{said}");
-    client.write("the-others-go-on").await.unwrap();
+    acknowledged
+}
 
-    // With room again it starts as if nothing had been.
-    fleet.replicas[full] = Some(Process::spawn(&bigfleet(), &fleet.args(full, &[]), &log));
+/// With room again it starts as if nothing had been, and nothing is lost.
+async fn heals(fleet: &mut Fleet, replica: usize, acknowledged: &[String]) {
+    fleet.start(replica);
     fleet.until_open().await;
+    let client = fleet.client();
     let written = until("an answer", async || client.written().await.ok()).await;
     assert!(acknowledged.iter().all(|name| written.contains(name)));
+}
+
+#[tokio::test]
+async fn a_follower_whose_write_fails_exits_1_and_the_others_go_on() {
+    let mut fleet = Fleet::open().await;
+    let full = (fleet.leader().await + 1) % REPLICAS;
+    fleet.kill(full).await;
+    start_full(&mut fleet, full);
+    fleet.until_open().await;
+    let acknowledged = fill(&mut fleet, full).await;
+    fleet.client().write("the-others-go-on").await.unwrap();
+    heals(&mut fleet, full, &acknowledged).await;
+}
+
+#[tokio::test]
+async fn a_leader_whose_write_fails_exits_1_and_another_leads() {
+    let mut fleet = Fleet::open().await;
+    let full = 0;
+    fleet.kill(full).await;
+    start_full(&mut fleet, full);
+    fleet.until_open().await;
+    // Whoever leads leaves until it is the turn of the one without space.
+    let client = fleet.client();
+    until("the leadership of the full one", async || {
+        let leader = fleet.leader_now(&client).await?;
+        if leader == full {
+            return Some(());
+        }
+        fleet.process(leader).signal("TERM").await;
+        fleet.process(leader).ended().await;
+        fleet.start(leader);
+        fleet.until_open().await;
+        None
+    })
+    .await;
+    let acknowledged = fill(&mut fleet, full).await;
+    fleet.replicas[full] = None;
+    assert_ne!(fleet.leader().await, full);
+    heals(&mut fleet, full, &acknowledged).await;
 }

@@ -6,8 +6,10 @@ use bigfleet_wire::v1alpha1::{ProviderEntry, UpsertProviderRequest};
 use tokio::task::JoinSet;
 
 use super::{
-    COMMITS, at_least, quantiles, rate,
-    replicas::{Client, Replicas, failed},
+    COMMITS, at_least,
+    caller::{Caller, turned_away},
+    quantiles, rate,
+    replicas::Replicas,
     spaced, told,
 };
 use crate::{bench::quality::Grade, error::Error};
@@ -20,7 +22,7 @@ pub(super) async fn measure(
     time: Duration,
     grades: &mut Vec<Grade>,
 ) -> Result<(), Error> {
-    let leader = replicas.settled().await?;
+    replicas.settled().await?;
     let mut best = 0.0_f64;
     for (clients, name, latency) in [
         (1, "commits per second, 1 client", "its latency p50, p99, max, ms"),
@@ -28,13 +30,13 @@ pub(super) async fn measure(
         (256, "commits per second, 256 clients", "their latency p50, p99, max, ms"),
     ] {
         let mut tasks = JoinSet::new();
-        let mut client = replicas.client(leader)?;
+        let mut caller = Caller::new(replicas)?;
         let began = Instant::now();
         for number in 0..clients {
             if number % PER_CONNECTION == 0 {
-                client = replicas.client(leader)?;
+                caller = Caller::new(replicas)?;
             }
-            tasks.spawn(commit(client.clone(), number, began + time));
+            tasks.spawn(commit(caller.clone(), number, began + time));
         }
         let mut samples = Vec::new();
         for done in tasks.join_all().await {
@@ -45,11 +47,12 @@ pub(super) async fn measure(
         grades.push(told(name, rate(found)));
         grades.push(told(latency, spaced(&quantiles(samples))));
     }
+    grades.push(told("commits that had to look for a leader", turned_away().to_string()));
     grades.push(at_least("commits per second at best", best, COMMITS));
     Ok(())
 }
 
-async fn commit(mut client: Client, number: usize, until: Instant) -> Result<Vec<Duration>, Error> {
+async fn commit(mut caller: Caller, number: usize, until: Instant) -> Result<Vec<Duration>, Error> {
     let mut samples = Vec::new();
     while Instant::now() < until {
         // Few names, so that the state stays small.
@@ -58,7 +61,12 @@ async fn commit(mut client: Client, number: usize, until: Instant) -> Result<Vec
         let provider = ProviderEntry { name, address, region: String::new() };
         let began = Instant::now();
         let request = UpsertProviderRequest { provider: Some(provider) };
-        client.upsert_provider(request).await.map_err(|status| failed(&status))?;
+        caller
+            .call(|mut client| {
+                let request = request.clone();
+                async move { client.upsert_provider(request).await }
+            })
+            .await?;
         samples.push(began.elapsed());
     }
     Ok(samples)

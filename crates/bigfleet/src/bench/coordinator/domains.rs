@@ -12,18 +12,24 @@ use bigfleet_coordinator::{
     state::State,
 };
 use bigfleet_wire::v1alpha1::{
-    AssignDomainRequest, ShardReport, SnapshotSaveRequest, snapshot_save_chunk::Payload,
+    AssignDomainRequest, ReportAck, ShardReport, SnapshotSaveRequest, snapshot_save_chunk::Payload,
 };
 use tokio::task::JoinSet;
+use tonic::{Response, Status};
 
 use super::{
-    CUT_SECONDS, at_most, mebibytes, rate,
+    CUT_SECONDS, at_most,
+    caller::Caller,
+    mebibytes, rate,
     replicas::{Client, Replicas, failed},
     told,
 };
 use crate::{bench::quality::Grade, error::Error};
 
 const CLIENTS: usize = 256;
+
+/// Each connection carries so many clients.
+const PER_CONNECTION: usize = 32;
 
 /// The owner of all of them.
 const SHARD: &str = "owner";
@@ -34,17 +40,16 @@ pub(super) async fn measure(
     dir: &Path,
     grades: &mut Vec<Grade>,
 ) -> Result<(), Error> {
-    let leader = replicas.settled().await?;
-    let mut client = replicas.client(leader)?;
-    let report = ShardReport { shard_id: SHARD.to_owned(), cycle: 1, ..ShardReport::default() };
-    client.report_shard(report).await.map_err(|status| failed(&status))?;
+    replicas.settled().await?;
+    let mut caller = Caller::new(replicas)?;
+    caller.call(register).await?;
     let began = Instant::now();
-    assign(replicas, leader, domains).await?;
+    assign(replicas, domains).await?;
     grades.push(told("domains", domains.to_string()));
     grades.push(told("assigned per second", rate(domains as f64 / began.elapsed().as_secs_f64())));
 
     let began = Instant::now();
-    let saved = save(client).await?;
+    let saved = save(&mut caller).await?;
     grades.push(told("snapshot saved by a client, s", seconds(began.elapsed())));
     grades.push(told("its size", mebibytes(saved.state.len() as u64)));
     let began = Instant::now();
@@ -57,7 +62,7 @@ pub(super) async fn measure(
     ));
     grades.push(told("restored into an empty directory, s", restore(saved, dir)?));
 
-    let follower = (leader + 1) % 3;
+    let follower = (replicas.settled().await? + 1) % 3;
     replicas.wipe(follower)?;
     let began = Instant::now();
     replicas.start(follower)?;
@@ -70,10 +75,19 @@ fn seconds(time: Duration) -> String {
     format!("{:.2}", time.as_secs_f64())
 }
 
-async fn assign(replicas: &Replicas, leader: usize, domains: usize) -> Result<(), Error> {
+async fn register(mut client: Client) -> Result<Response<ReportAck>, Status> {
+    let report = ShardReport { shard_id: SHARD.to_owned(), cycle: 1, ..ShardReport::default() };
+    client.report_shard(report).await
+}
+
+async fn assign(replicas: &Replicas, domains: usize) -> Result<(), Error> {
     let mut tasks = JoinSet::new();
+    let mut caller = Caller::new(replicas)?;
     for number in 0..CLIENTS {
-        let mut client = replicas.client(leader)?;
+        if number % PER_CONNECTION == 0 {
+            caller = Caller::new(replicas)?;
+        }
+        let mut caller = caller.clone();
         tasks.spawn(async move {
             for domain in (number..domains).step_by(CLIENTS) {
                 let request = AssignDomainRequest {
@@ -81,7 +95,11 @@ async fn assign(replicas: &Replicas, leader: usize, domains: usize) -> Result<()
                     topology_value: format!("region-1-zone-a-rack-{domain}"),
                     shard_id: SHARD.to_owned(),
                 };
-                client.assign_domain(request).await.map_err(|status| failed(&status))?;
+                let call = |mut client: Client| {
+                    let request = request.clone();
+                    async move { client.assign_domain(request).await }
+                };
+                caller.call(call).await?;
             }
             Ok::<(), Error>(())
         });
@@ -89,9 +107,10 @@ async fn assign(replicas: &Replicas, leader: usize, domains: usize) -> Result<()
     tasks.join_all().await.into_iter().collect()
 }
 
-async fn save(mut client: Client) -> Result<StoredSnapshot, Error> {
-    let stream = client.snapshot_save(SnapshotSaveRequest {}).await;
-    let mut stream = stream.map_err(|status| failed(&status))?.into_inner();
+async fn save(caller: &mut Caller) -> Result<StoredSnapshot, Error> {
+    let call =
+        |mut client: Client| async move { client.snapshot_save(SnapshotSaveRequest {}).await };
+    let mut stream = caller.call(call).await?;
     let (mut meta, mut state) = (SnapshotMeta::default(), Vec::new());
     while let Some(chunk) = stream.message().await.map_err(|status| failed(&status))? {
         match chunk.payload {

@@ -4,6 +4,7 @@
 //! fsync is measured in the same run, on the same disk: one commit at a time cannot be
 //! faster than that, many at once share an fsync.
 
+mod caller;
 mod commits;
 mod domains;
 mod replicas;
@@ -47,6 +48,12 @@ pub(crate) struct CoordinatorArgs {
     /// Domains of the fleet whose snapshots are measured
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     domains: usize,
+    /// Multiplies the timers of consensus, for a machine that others use, too
+    #[arg(
+        long, value_name = "FACTOR", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=20)
+    )]
+    timer_scale: u32,
     /// Directory on the disk to measure, for logs and snapshots [default: that of temporary
     /// files]
     #[arg(long, value_name = "DIR")]
@@ -72,7 +79,7 @@ async fn measure(run: &Run, args: &CoordinatorArgs) -> Result<Vec<Grade>, Error>
     let mut grades = Vec::new();
     let raw = raw_fsyncs(dir.path())?;
     grades.push(told("raw fsyncs per second of 512 bytes, one after the other", rate(raw)));
-    let mut replicas = Replicas::open(dir.path()).await?;
+    let mut replicas = Replicas::open(dir.path(), args.timer_scale).await?;
     run.progress.expect("commits, reports, domains", 3);
     commits::measure(&replicas, Duration::from_secs(args.commit_seconds), &mut grades).await?;
     let raw = raw_fsyncs(dir.path())?;

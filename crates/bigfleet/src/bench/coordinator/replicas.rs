@@ -29,6 +29,7 @@ pub(super) type Client = CoordinatorClient<Channel>;
 pub(super) struct Replicas {
     dir: PathBuf,
     places: Vec<Place>,
+    timer_scale: u32,
 }
 
 struct Place {
@@ -49,10 +50,10 @@ impl Drop for Replicas {
 
 impl Replicas {
     /// An open fleet with its logs under this directory.
-    pub(super) async fn open(dir: &Path) -> Result<Self, Error> {
+    pub(super) async fn open(dir: &Path, timer_scale: u32) -> Result<Self, Error> {
         let place = |_| Ok(Place { grpc: free_addr()?, raft: free_addr()?, process: None });
         let places: Result<Vec<Place>, Error> = (0..REPLICAS).map(place).collect();
-        let mut this = Self { dir: dir.to_owned(), places: places? };
+        let mut this = Self { dir: dir.to_owned(), places: places?, timer_scale };
         for replica in 0..REPLICAS {
             this.start(replica)?;
         }
@@ -71,6 +72,7 @@ impl Replicas {
             .args(["coordinator", "--bootstrap", "--id", &format!("c-{replica}")])
             .args(["--listen", &place.grpc, "--raft-bind", &place.raft])
             .args(["--join-addr", &all.join(","), "--metrics-addr", "0"])
+            .args(["--raft-timer-scale", &self.timer_scale.to_string()])
             .args(["--log-level", "error", "--data-dir"])
             .arg(self.data_dir(replica))
             .stdout(Stdio::null())
@@ -89,11 +91,16 @@ impl Replicas {
     }
 
     /// A connection of its own to a replica.
-    pub(super) fn client(&self, replica: usize) -> Result<Client, Error> {
+    fn client(&self, replica: usize) -> Result<Client, Error> {
         let addr = &self.places[replica].grpc;
         let channel = connect_lazy(addr, &Security::Plaintext, Rule::any_certificate());
         let channel = channel.map_err(|error| failed(&error))?;
         Ok(message_limits!(CoordinatorClient::new(channel)))
+    }
+
+    /// A connection of its own to each replica.
+    pub(super) fn clients(&self) -> Result<Vec<Client>, Error> {
+        (0..REPLICAS).map(|replica| self.client(replica)).collect()
     }
 
     pub(super) async fn status(&self, replica: usize) -> Option<RaftStatusResponse> {

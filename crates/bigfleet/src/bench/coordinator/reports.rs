@@ -12,8 +12,10 @@ use tokio::{
 };
 
 use super::{
-    CoordinatorArgs, REPORT_MS, RESIDENT_MIB, at_most, mebibytes, quantiles, rate,
-    replicas::{Client, Replicas, failed},
+    CoordinatorArgs, REPORT_MS, RESIDENT_MIB, at_most,
+    caller::{Caller, turned_away},
+    mebibytes, quantiles, rate,
+    replicas::{Client, Replicas},
     spaced, told,
 };
 use crate::{bench::quality::Grade, error::Error};
@@ -26,21 +28,21 @@ pub(super) async fn measure(
     args: &CoordinatorArgs,
     grades: &mut Vec<Grade>,
 ) -> Result<(), Error> {
-    let leader = replicas.settled().await?;
+    replicas.settled().await?;
     let interval = Duration::from_secs(args.report_interval.max(1));
     let rounds = args.report_seconds.div_ceil(args.report_interval.max(1)).max(1);
     let report = Arc::new(report(args.report_pools));
     let mut tasks = JoinSet::new();
-    let mut client = replicas.client(leader)?;
+    let mut caller = Caller::new(replicas)?;
     let began = Tick::now();
     for shard in 0..args.shards {
         if shard % PER_CONNECTION == 0 {
-            client = replicas.client(leader)?;
+            caller = Caller::new(replicas)?;
         }
         // Spread evenly over the interval, as their jitter makes them in the end.
         let offset = interval * u32::try_from(shard).unwrap_or(u32::MAX)
             / u32::try_from(args.shards.max(1)).unwrap_or(u32::MAX);
-        let one = Shard { client: client.clone(), number: shard, report: report.clone() };
+        let one = Shard { caller: caller.clone(), number: shard, report: report.clone() };
         tasks.spawn(one.live(began + offset, interval, rounds));
     }
     let (mut registering, mut samples) = (Vec::new(), Vec::new());
@@ -57,6 +59,8 @@ pub(super) async fn measure(
     let found = quantiles(samples);
     grades.push(told("report p50, p99, max, ms", spaced(&found)));
     grades.push(at_most("report p99, ms", found[1], REPORT_MS));
+    grades.push(told("reports that had to look for a leader", turned_away().to_string()));
+    let leader = replicas.settled().await?;
     let (now, peak) = replicas.resident(leader);
     grades.push(told("resident memory of the leader", mebibytes(now)));
     grades.push(at_most("peak of it, MiB", peak as f64 / f64::from(1 << 20), RESIDENT_MIB));
@@ -64,7 +68,7 @@ pub(super) async fn measure(
 }
 
 struct Shard {
-    client: Client,
+    caller: Caller,
     number: usize,
     report: Arc<ShardReport>,
 }
@@ -88,7 +92,11 @@ impl Shard {
                 ..(*self.report).clone()
             };
             let began = Instant::now();
-            self.client.report_shard(report).await.map_err(|status| failed(&status))?;
+            let call = |mut client: Client| {
+                let report = report.clone();
+                async move { client.report_shard(report).await }
+            };
+            self.caller.call(call).await?;
             samples.push(began.elapsed());
         }
         let others = samples.split_off(1);
