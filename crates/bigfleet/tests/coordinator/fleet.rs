@@ -42,7 +42,12 @@ pub(crate) struct Fleet {
     pub(crate) replicas: Vec<Option<Process>>,
     materials: Vec<Material>,
     pub(crate) admin: Material,
+    /// Above 1 where a leader is to stay one although the machine is busy.
+    timer_scale: u32,
 }
+
+/// What a busy machine needs.
+const STEADY: u32 = 4;
 
 impl Fleet {
     /// Nobody runs yet.
@@ -55,13 +60,19 @@ impl Fleet {
             replicas: (0..REPLICAS).map(|_| None).collect(),
             materials: (0..REPLICAS).map(|i| pki.material(&[&identity(i)]).unwrap()).collect(),
             admin: pki.material(&["bigfleet://admin"]).unwrap(),
+            timer_scale: STEADY,
             pki,
         }
     }
 
     /// Three replicas that have opened a fleet.
     pub(crate) async fn open() -> Self {
-        let mut fleet = Self::new();
+        Self::open_scaled(STEADY).await
+    }
+
+    /// The same, with other timers.
+    pub(crate) async fn open_scaled(timer_scale: u32) -> Self {
+        let mut fleet = Self { timer_scale, ..Self::new() };
         fleet.start_all();
         fleet.until_open().await;
         fleet
@@ -92,6 +103,7 @@ impl Fleet {
             ("--data-dir", self.data_dir(replica).display().to_string()),
             ("--join-addr", self.addresses()),
             ("--bootstrap", "true".to_owned()),
+            ("--raft-timer-scale", self.timer_scale.to_string()),
             ("--tls-cert", material.cert().display().to_string()),
             ("--tls-key", material.key().display().to_string()),
             ("--tls-ca", material.ca().display().to_string()),

@@ -27,7 +27,7 @@ async fn nothing_lost(client: &Client, acknowledged: &BTreeSet<String>) {
 async fn a_leader_killed_under_load_loses_nothing_acknowledged() {
     let kills = from_environment("BIGFLEET_LEADER_KILLS", 3);
     let per_second = from_environment("BIGFLEET_REPORTS_PER_SECOND", 100);
-    let mut fleet = Fleet::open().await;
+    let mut fleet = Fleet::open_scaled(1).await;
     let client = fleet.client();
     let load = Load::start(&fleet, per_second);
     let mut took: Vec<Duration> = Vec::new();
