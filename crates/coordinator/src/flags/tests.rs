@@ -105,7 +105,6 @@ fn contradictions_name_the_flag_and_what_to_do() {
         (&["--id=coordinator-x"], "end in -<ordinal>"),
         (&["--initial-replicas=2"], "at least 3"),
         (&["--initial-replicas=1"], "has no --join-addr"),
-        (&["--join-addr=nowhere"], "--join-addr"),
         (&["--grpc-advertise=:7790"], "--grpc-advertise \":7790\": it names no host"),
     ] {
         let refused = with(args).unwrap_err().to_string();
@@ -117,6 +116,8 @@ fn contradictions_name_the_flag_and_what_to_do() {
     let nowhere = check(&["--join-addr=coordinators:7790"]).unwrap_err().to_string();
     assert!(nowhere.starts_with("--raft-advertise \":7791\": it names no host"), "{nowhere}");
     assert!(check(&["--join-addr=a:1", "--raft-bind=0.0.0.0:7791"]).is_err());
+    let nowhere = check(&["--join-addr=a:1,nowhere", JOINS[1]]).unwrap_err().to_string();
+    assert!(nowhere.starts_with("--join-addr \"nowhere\": not host:port"), "{nowhere}");
     assert_eq!(check(&["--data-dir="]), Err(Error::NoDataDir));
     let refused = check(&["--rebalance-cooldown=60s"]).unwrap_err();
     assert_eq!(refused, Error::CooldownTooShort { least: Duration::from_secs(60) });
