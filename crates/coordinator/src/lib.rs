@@ -7,8 +7,10 @@
 //! * [`state`]: the state machine that the log drives.
 //! * [`reports`]: what shards say, held by the leader alone.
 //! * [`service`]: the RPCs, over any replica.
+//! * [`backup`]: the leader's exports, and what reads them back.
 //! * [`flags`], [`process`]: all of it as one process.
 
+pub mod backup;
 pub mod consensus;
 pub mod flags;
 pub mod log;

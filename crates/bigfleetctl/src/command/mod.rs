@@ -1,5 +1,6 @@
 //! The subcommands, a file per group.
 
+mod archive;
 pub mod brake;
 pub mod bundle;
 pub mod completion;
@@ -37,7 +38,8 @@ pub async fn run(cli: Cli, console: &mut Console) -> Result<(), Error> {
             return console.line(concat!("bigfleetctl ", env!("CARGO_PKG_VERSION")));
         }
         Command::Snapshot(command) if command.is_offline() => {
-            return snapshot::offline(command, console);
+            let format = cli.global.output.unwrap_or_default();
+            return offline::run(command, format, console);
         }
         Command::Doctor(args) => return doctor::run(&cli.global, args, console).await,
         _ => {}

@@ -1,157 +1,175 @@
-//! Backups as files: what `snapshot save` writes, and the two commands that never dial.
+//! Backups without a coordinator: what one holds, and putting it into a data directory.
 
 use std::{
-    fs::{self, File},
-    io::{self, BufWriter, Seek as _, SeekFrom, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
+    path::Path,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
 };
 
-use serde::Deserialize;
+use bigfleet_coordinator::{
+    backup::{Backup, Integrity},
+    consensus::{Entropy, Restore},
+    log::{Disk, RealDisk},
+    reports::limits,
+};
+use bigfleet_net::grpc::check_address;
+use serde::Serialize;
 
-use super::snapshot::RestoreArgs;
-use crate::Error;
+use super::snapshot::{Command, RestoreArgs};
+use crate::{
+    Error,
+    console::Console,
+    output::{Format, document, table},
+    when,
+};
 
-const BLOCK: usize = 512;
-
-/// What was put into a data directory.
-pub(super) struct Restored {
-    pub(super) index: u64,
-    pub(super) term: u64,
-}
-
-/// Restores a backup into a data directory: the one place to wire the coordinator's log
-/// and state machine to.
-pub(super) fn restore(args: &RestoreArgs) -> Result<Restored, Error> {
-    let RestoreArgs { backup, .. } = args;
-    Err(Error::Failed(format!(
-        "{}: this build cannot restore; nothing was changed",
-        backup.display()
-    )))
-}
-
-/// Describes a backup: the one place to wire the state machine's loader to.
-pub(super) fn inspect(backup: &Path) -> Result<String, Error> {
-    Err(Error::Failed(format!("{}: this build cannot inspect backups", backup.display())))
-}
-
-/// What `meta.json` says that a person is told.
-#[derive(Debug, Deserialize)]
-pub(super) struct Meta {
-    #[serde(alias = "Index")]
-    pub(super) index: u64,
-    #[serde(alias = "Term")]
-    pub(super) term: u64,
-    #[serde(alias = "Size")]
-    size: Option<u64>,
-}
-
-/// A tar of `meta.json` and `state`, under another name until it is complete. Dropped
-/// before that, it leaves nothing.
-pub(super) struct Archive {
-    file: BufWriter<File>,
-    spool: PathBuf,
-    target: PathBuf,
-    meta: Meta,
-    /// Where the header of `state` is: its size is known at the end.
-    header_at: u64,
-    written: u64,
-    complete: bool,
-}
-
-impl Archive {
-    pub(super) fn create(target: &Path, meta: &[u8]) -> Result<Self, Error> {
-        let unreadable = |error| {
-            Error::Failed(format!("the coordinator's meta is not JSON of a snapshot: {error}"))
-        };
-        let parsed: Meta = serde_json::from_slice(meta).map_err(unreadable)?;
-        let mut name = target.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.partial", std::process::id()));
-        let spool = target.with_file_name(name);
-        // It holds the whole state of the fleet.
-        let options = File::options().create(true).truncate(true).write(true).mode(0o600).clone();
-        let file = options.open(&spool).map_err(Error::file(&spool))?;
-        let mut archive = Self {
-            file: BufWriter::new(file),
-            spool,
-            target: target.to_owned(),
-            meta: parsed,
-            header_at: 0,
-            written: 0,
-            complete: false,
-        };
-        let size = u64::try_from(meta.len()).unwrap_or(u64::MAX);
-        let begun = archive.put(&header("meta.json", size)).and_then(|()| archive.put(meta));
-        begun.and_then(|()| archive.pad(size)).map_err(Error::file(&archive.spool))?;
-        archive.header_at = archive.file.stream_position().map_err(Error::file(&archive.spool))?;
-        archive.put(&[0; BLOCK]).map_err(Error::file(&archive.spool))?;
-        Ok(archive)
-    }
-
-    /// More of the state.
-    pub(super) fn write(&mut self, data: &[u8]) -> Result<(), Error> {
-        self.written += u64::try_from(data.len()).unwrap_or(u64::MAX);
-        self.put(data).map_err(Error::file(&self.spool))
-    }
-
-    /// Closes the file and gives it its name.
-    pub(super) fn finish(mut self) -> Result<Saved, Error> {
-        let expected = self.meta.size.unwrap_or(self.written);
-        if self.written == 0 || self.written != expected {
-            return Err(Error::Failed(format!(
-                "the snapshot ended after {} of {expected} bytes; nothing was saved",
-                self.written
-            )));
+/// Those of `snapshot` that never dial.
+pub(super) fn run(command: &Command, format: Format, console: &mut Console) -> Result<(), Error> {
+    match command {
+        Command::Save { .. } => Ok(()),
+        Command::Inspect { file } => {
+            let found = Contents::of(&read(file, Integrity::Checked)?);
+            console.text(&found.rendered(format)?)
         }
-        self.close().map_err(Error::file(&self.target))?;
-        Ok(Saved { index: self.meta.index, term: self.meta.term })
-    }
-
-    fn close(&mut self) -> io::Result<()> {
-        self.pad(self.written)?;
-        // An archive ends with two empty blocks.
-        self.put(&[0; 2 * BLOCK])?;
-        self.file.seek(SeekFrom::Start(self.header_at))?;
-        self.put(&header("state", self.written))?;
-        self.file.flush()?;
-        self.file.get_ref().sync_all()?;
-        fs::rename(&self.spool, &self.target)?;
-        self.complete = true;
-        let folder = self.target.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)
-    }
-
-    fn pad(&mut self, size: u64) -> io::Result<()> {
-        let over = usize::try_from(size % BLOCK as u64).unwrap_or(0);
-        if over == 0 { Ok(()) } else { self.put(&[0; BLOCK][over..]) }
+        Command::Restore(args) => restore(args, console),
     }
 }
 
-/// What is saved.
-pub(super) struct Saved {
-    pub(super) index: u64,
-    pub(super) term: u64,
+fn read(path: &Path, integrity: Integrity) -> Result<Backup, Error> {
+    let unusable = |problem: String| Error::Input { path: path.to_owned(), problem };
+    Backup::read(path, integrity).map_err(|error| unusable(error.to_string()))
 }
 
-impl Drop for Archive {
-    fn drop(&mut self) {
-        if !self.complete {
-            let _ = fs::remove_file(&self.spool);
+fn restore(args: &RestoreArgs, console: &mut Console) -> Result<(), Error> {
+    let usage = |problem: String| Error::Usage(problem);
+    limits::id("--node-id", &args.node_id).map_err(|error| usage(error.to_string()))?;
+    check_address(&args.raft_advertise)
+        .map_err(|error| usage(format!("--raft-advertise: {error}")))?;
+    let integrity = if args.skip_integrity_check { Integrity::Skipped } else { Integrity::Checked };
+    // First of all: what cannot be restored needs no consent.
+    let backup = read(&args.backup, integrity)?;
+    let (from, dir, node) = (args.backup.display(), args.data_dir.display(), &args.node_id);
+    let made = made_at(&backup);
+    let (index, term) = (backup.meta().index, backup.meta().term);
+    let plan = [
+        format!("restore {from} into {dir} as the only voter {node}"),
+        format!(
+            "go on from index {index} of fleet {}, as it was {}",
+            backup.fleet_id().unwrap_or("without a name"),
+            if made == 0 { "at an unknown time".to_owned() } else { ago(made) },
+        ),
+        format!("move the consensus files of {dir} aside"),
+    ];
+    if !console.consent(args.consent, &plan)? {
+        return Ok(());
+    }
+    let failed = |error: String| Error::Failed(error);
+    let entropy = Entropy::from_system().map_err(|error| failed(error.to_string()))?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let restore = Restore {
+        backup,
+        node_id: node.clone(),
+        raft_address: args.raft_advertise.clone(),
+        above: args.above,
+        now: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+        incarnation: entropy.next(),
+        uuid: entropy.uuid(),
+    };
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    restore.into_dir(&disk, &args.data_dir).map_err(|error| failed(error.to_string()))?;
+    console.line(&format!(
+        "restored snapshot index={index} term={term} into {dir} as single-voter {node}"
+    ))?;
+    console.line(
+        "Start this replica first. Empty the volumes of all others before they start, then run \
+         `bigfleetctl confirm-restore` when every shard has reported.",
+    )
+}
+
+/// In unix nanoseconds; 0 if it does not say.
+fn made_at(backup: &Backup) -> i64 {
+    let nanos = backup.meta().made_at().unwrap_or_default().saturating_mul(1_000_000);
+    i64::try_from(nanos).unwrap_or(i64::MAX)
+}
+
+/// `2026-11-16T03:04:05Z (5m ago)`.
+pub(super) fn ago(unix_nanos: i64) -> String {
+    format!("{} ({} ago)", when::instant(unix_nanos), when::age(when::now(), unix_nanos))
+}
+
+/// What is in a backup.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Contents {
+    id: String,
+    index: u64,
+    term: u64,
+    made_at: Option<String>,
+    #[serde(skip)]
+    made_unix_nanos: i64,
+    fleet_id: Option<String>,
+    format_version: u32,
+    size: u64,
+    sha256: String,
+    voters: Vec<String>,
+    shards: usize,
+    clusters: usize,
+    domains: usize,
+    quotas: usize,
+    providers: usize,
+    transfers: usize,
+    recovering: bool,
+}
+
+impl Contents {
+    fn of(backup: &Backup) -> Self {
+        let (meta, state, counts) = (backup.meta(), backup.state(), backup.state().counts());
+        let voters = meta.configuration.servers.iter().filter(|one| one.suffrage == "Voter");
+        Self {
+            id: meta.id.clone(),
+            index: meta.index,
+            term: meta.term,
+            made_at: when::exact(made_at(backup)),
+            made_unix_nanos: made_at(backup),
+            fleet_id: backup.fleet_id().map(str::to_owned),
+            format_version: meta.format_version,
+            size: meta.size,
+            sha256: meta.sha256.clone(),
+            voters: voters.map(|one| format!("{} ({})", one.id, one.address)).collect(),
+            shards: state.shards().len(),
+            clusters: counts.clusters,
+            domains: counts.domains,
+            quotas: state.quotas().len(),
+            providers: state.providers().len(),
+            transfers: state.transfers().len(),
+            recovering: state.recovering(),
         }
     }
-}
 
-fn header(name: &str, size: u64) -> [u8; BLOCK] {
-    let mut header = tar::Header::new_ustar();
-    // The names are ours and short, so this cannot fail.
-    let _ = header.set_path(name);
-    header.set_size(size);
-    header.set_mode(0o600);
-    header.set_entry_type(tar::EntryType::Regular);
-    header.set_cksum();
-    *header.as_bytes()
+    fn rendered(&self, format: Format) -> Result<String, Error> {
+        if matches!(format, Format::Json | Format::Yaml) {
+            return document(format, self);
+        }
+        let dash = || "—".to_owned();
+        let made = if self.made_unix_nanos == 0 { dash() } else { ago(self.made_unix_nanos) };
+        let rows = [
+            ("SNAPSHOT", self.id.clone()),
+            ("INDEX", self.index.to_string()),
+            ("TERM", self.term.to_string()),
+            ("MADE", made),
+            ("FLEET", self.fleet_id.clone().unwrap_or_else(dash)),
+            ("FORMAT", self.format_version.to_string()),
+            ("SIZE", format!("{} bytes", self.size)),
+            ("SHA256", self.sha256.clone()),
+            ("VOTERS", self.voters.join(", ")),
+            ("SHARDS", self.shards.to_string()),
+            ("CLUSTERS", self.clusters.to_string()),
+            ("DOMAINS", self.domains.to_string()),
+            ("QUOTAS", self.quotas.to_string()),
+            ("PROVIDERS", self.providers.to_string()),
+            ("TRANSFERS", self.transfers.to_string()),
+            ("RECOVERING", self.recovering.to_string()),
+        ];
+        Ok(table(rows.into_iter().map(|(name, value)| vec![name.to_owned(), value])))
+    }
 }

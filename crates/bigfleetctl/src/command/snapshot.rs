@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use bigfleet_wire::v1alpha1::{
-    ConfirmRestoreRequest, SnapshotSaveRequest, snapshot_save_chunk::Payload,
+    ChangedHands, ConfirmRestoreRequest, ConfirmRestoreResponse, SnapshotSaveRequest,
+    snapshot_save_chunk::Payload,
 };
 use clap::Subcommand;
 
-use super::offline::{self, Archive};
-use crate::{Error, cli::Consent, console::Console, coordinator::Rpc, fleet::Fleet};
+use super::{archive::Archive, offline::ago};
+use crate::{Error, cli::Consent, console::Console, coordinator::Rpc, fleet::Fleet, output::table};
 
 /// Subcommands of `snapshot`.
 #[derive(Debug, Subcommand)]
@@ -55,35 +56,7 @@ pub struct RestoreArgs {
     #[arg(long, value_name = "GENERATION")]
     pub above: Option<u32>,
     #[command(flatten)]
-    consent: Consent,
-}
-
-/// Those that never dial.
-pub(super) fn offline(command: &Command, console: &mut Console) -> Result<(), Error> {
-    match command {
-        Command::Save { .. } => Ok(()),
-        Command::Inspect { file } => console.text(&offline::inspect(file)?),
-        Command::Restore(args) => restore(args, console),
-    }
-}
-
-fn restore(args: &RestoreArgs, console: &mut Console) -> Result<(), Error> {
-    let (backup, dir, node) = (args.backup.display(), args.data_dir.display(), &args.node_id);
-    let plan = [
-        format!("restore {backup} into {dir} as the only voter {node}"),
-        format!("move the consensus files of {dir} aside"),
-    ];
-    if !console.consent(args.consent, &plan)? {
-        return Ok(());
-    }
-    let offline::Restored { index, term } = offline::restore(args)?;
-    console.line(&format!(
-        "restored snapshot index={index} term={term} into {dir} as single-voter {node}"
-    ))?;
-    console.line(
-        "Start this replica first. Empty the volumes of all others before they start, then run \
-         `bigfleetctl confirm-restore` when every shard has reported.",
-    )
+    pub(super) consent: Consent,
 }
 
 /// `snapshot save`.
@@ -158,6 +131,36 @@ pub(super) async fn confirm(
         return Ok(());
     }
     let call = async |mut rpc: Rpc, request| rpc.confirm_restore(request).await;
-    fleet.coordinator.ask("confirm-restore", ConfirmRestoreRequest {}, call).await?;
-    console.line("confirmed the restore; assignments flow with the next reports")
+    let found = fleet.coordinator.ask("confirm-restore", ConfirmRestoreRequest {}, call).await?;
+    console.text(&confirmed(&found))
+}
+
+/// What the recovery came to. A coordinator says nothing when none was left to end.
+fn confirmed(found: &ConfirmRestoreResponse) -> String {
+    if *found == ConfirmRestoreResponse::default() {
+        return "no restore waits; one that did has been confirmed\n".to_owned();
+    }
+    let made = match found.backup_unix_ns {
+        0 => "at an unknown time".to_owned(),
+        nanos => ago(nanos),
+    };
+    let ConfirmRestoreResponse { shards, domains, clusters, machines, changed, .. } = found;
+    let mut text = format!(
+        "confirmed the restore of a backup made {made}; assignments flow with the next reports\n\
+         {shards} shards, {domains} domains, {clusters} clusters, {machines} machines on loan\n"
+    );
+    if changed.is_empty() {
+        return text + "nothing changed hands since the backup\n";
+    }
+    let head = ["CHANGED HANDS", "BACKUP", "NOW"].map(str::to_owned).to_vec();
+    let shard = |id: &str| if id.is_empty() { "—".to_owned() } else { id.to_owned() };
+    let row = |one: &ChangedHands| {
+        let key = match one.cluster_id.as_str() {
+            "" => format!("domain {}={}", one.topology_key, one.topology_value),
+            cluster => format!("cluster {cluster}"),
+        };
+        vec![key, shard(&one.from_shard_id), shard(&one.to_shard_id)]
+    };
+    text.push_str(&table(std::iter::once(head).chain(changed.iter().map(row))));
+    text
 }

@@ -11,6 +11,7 @@ mod leader;
 mod lists;
 mod mutations;
 mod reference;
+mod restore;
 mod rig;
 mod screens;
 mod security;

@@ -24,7 +24,7 @@ async fn willing() -> Coordinator {
     coordinator.reply(MoveDomainResponse {});
     coordinator.reply(MoveClusterResponse {});
     coordinator.reply(RemoveRaftServerResponse {});
-    coordinator.reply(ConfirmRestoreResponse {});
+    coordinator.reply(ConfirmRestoreResponse { shards: 1, ..ConfirmRestoreResponse::default() });
     coordinator.reply(ListDomainAssignmentsResponse {
         assignments: vec![DomainAssignment {
             topology_key: "zone".to_owned(),
@@ -122,7 +122,9 @@ const CASES: &[Case] = &[
     ),
     (
         &["confirm-restore"],
-        "confirmed the restore; assignments flow with the next reports\n",
+        "confirmed the restore of a backup made at an unknown time; assignments flow with the next \
+         reports\n1 shards, 0 domains, 0 clusters, 0 machines on loan\nnothing changed hands since \
+         the backup\n",
         "ConfirmRestoreRequest",
         "would end the recovery: what 1 registered shards hold becomes theirs",
     ),

@@ -1,4 +1,4 @@
-//! `snapshot save`, and what is offline.
+//! `snapshot save`.
 
 use std::{fs, io::Read as _, os::unix::fs::PermissionsExt as _};
 
@@ -73,23 +73,4 @@ async fn what_is_not_whole_leaves_no_file() {
     coordinator.refuse::<Vec<SnapshotSaveChunk>>(Code::NotFound, "no snapshot yet");
     let error = ctl.run(&["snapshot", "save", file.to_str().unwrap()]).await.failed(1);
     assert!(error.contains("no snapshot yet"), "{error}");
-}
-
-#[tokio::test]
-async fn restore_never_dials_and_asks_first() {
-    let ctl = Ctl::bare();
-    let args = [
-        "snapshot",
-        "restore",
-        "b.tar",
-        "--data-dir",
-        "d",
-        "--node-id",
-        "n-0",
-        "--raft-advertise",
-        "h:1",
-    ];
-    ctl.run(&args).await.failed(2);
-    let shown = ctl.run(&[&args[..], &["--dry-run"]].concat()).await.ok();
-    assert!(shown.starts_with("would restore b.tar into d as the only voter n-0\n"), "{shown}");
 }

@@ -13,6 +13,7 @@ use super::{
     propose::ProposeError,
 };
 use crate::{
+    log::SnapshotMeta,
     service::{self, Joiner, LeaderHint, Replica, ReplicaError, Snapshot},
     state::{Command, Effect, Refused, State},
 };
@@ -127,7 +128,9 @@ impl Replica for Consensus {
     async fn snapshot(&self) -> Result<Option<Snapshot>, ReplicaError> {
         self.shared.serving().ok_or_else(|| self.not_leader())?;
         let Some(stored) = Self::snapshot(self) else { return Ok(None) };
-        let meta_json = serde_json::to_vec(&stored.meta)
+        // A restore makes a group of its own: how this one knows itself is its affair.
+        let meta = SnapshotMeta { membership: None, ..stored.meta };
+        let meta_json = serde_json::to_vec(&meta)
             .map_err(|error| ReplicaError::Unavailable(error.to_string()))?;
         Ok(Some(Snapshot { meta_json, state: Arc::from(stored.state) }))
     }

@@ -10,17 +10,18 @@ use bigfleet_model::FleetId;
 
 use super::types::{Member, MemberId, Membership, StoredMembership, log_id};
 use crate::{
+    backup::Backup,
     log::{
         Configuration, DataDir, Disk, HardState, LogError, Server, SnapshotMeta, StoredSnapshot,
     },
-    state::{MAX_KIND, State},
+    state::MAX_KIND,
 };
 
 /// What to restore, and as whom.
 #[derive(Debug, Clone)]
 pub struct Restore {
     /// The backup.
-    pub backup: StoredSnapshot,
+    pub backup: Backup,
     /// The only voter.
     pub node_id: String,
     /// Where its peers will dial it.
@@ -31,43 +32,54 @@ pub struct Restore {
     pub now: u64,
     /// Random.
     pub incarnation: u64,
-    /// A human's word that the backup is to be taken as it is.
-    pub skip_integrity_check: bool,
+    /// Names the fleet if the backup is from before fleets had names.
+    pub uuid: String,
 }
 
-/// Why nothing was restored. The data directory is as it was.
+/// Why nothing was restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// The backup is not one.
+    /// A group that never served has nothing to restore.
+    #[error("the backup is of a fleet that had not opened; form a new one instead")]
+    NotOpened,
+    /// `FleetID` is none.
     #[error("the backup cannot be used: {0}")]
-    Backup(String),
+    FleetId(#[from] bigfleet_model::fleet::MalformedFleetId),
+    /// The directory is of another fleet.
+    #[error(
+        "the backup is of fleet {backup}, the data directory of {dir}: it is foreign here; empty \
+         the directory if this fleet is to take its place"
+    )]
+    Foreign {
+        /// The backup's.
+        backup: String,
+        /// The directory's.
+        dir: String,
+    },
+    /// There is no number left.
+    #[error("no generation is above {0}")]
+    LastGeneration(u32),
+    /// A group that does not fit in a file.
+    #[error("the members cannot be written: {0}")]
+    Members(#[from] serde_json::Error),
     /// The directory cannot be used.
     #[error(transparent)]
     Log(#[from] LogError),
 }
 
 impl Restore {
-    /// Checks everything, then takes the lock, sets aside what is there and
-    /// writes the backup as a single-voter fleet of a new generation, by the
-    /// clock: a counter would give two restores of one backup the same number.
+    /// Takes the lock, sets aside what is there and writes the backup as a single-voter
+    /// fleet of a new generation. The backup was checked when it was read; whatever
+    /// else can be refused is, before anything is touched.
     pub fn into_dir(self, disk: &Arc<dyn Disk>, root: &Path) -> Result<FleetId, RestoreError> {
-        let unusable = |why: String| RestoreError::Backup(why);
-        let StoredSnapshot { meta, state } = &self.backup;
-        if !self.skip_integrity_check {
-            meta.check(state).map_err(unusable)?;
-        }
-        if meta.index == 0 {
-            return Err(unusable("index is 0".to_owned()));
-        }
-        let mut state = State::from_payload(state).map_err(|error| unusable(error.to_string()))?;
-        let known = state.fleet_id().unwrap_or(&meta.fleet_id).to_owned();
-        let known: FleetId =
-            known.parse().map_err(|_| unusable("it is of no fleet that had opened".to_owned()))?;
-        let seconds = u32::try_from(self.now / 1000).unwrap_or(u32::MAX);
-        let next = |generation: u32| generation.saturating_add(1);
-        let least = next(known.generation()).max(self.above.map_or(0, next));
-        let fleet = FleetId::new(known.uuid(), seconds.max(least));
-        state.begin_recovery(&fleet);
+        let past = self.past()?;
+        let dir = DataDir::lock(Arc::clone(disk), root)?;
+        let fleet = self.next_generation(&past, &dir)?;
+        let meta = self.backup.meta();
+        let mut state = self.backup.state().clone();
+        // An older version did not write it; versions that are handed out go on from it.
+        state.skip(meta.index);
+        state.begin_recovery(&fleet, meta.made_at().unwrap_or_default());
         let payload = state.to_payload();
 
         let me = MemberId::new(&self.node_id, self.incarnation);
@@ -79,8 +91,6 @@ impl Restore {
         };
         let alone = Membership::new(vec![BTreeSet::from([me])], BTreeMap::from([(me, member)]));
         let members = StoredMembership::new(Some(log_id(meta.term, meta.index)), alone);
-        let membership =
-            serde_json::to_value(&members).map_err(|error| unusable(error.to_string()))?;
         let server =
             Server { suffrage: "Voter".to_owned(), id: self.node_id, address: self.raft_address };
         let restored = SnapshotMeta {
@@ -90,14 +100,39 @@ impl Restore {
             configuration: Configuration { servers: vec![server] },
             configuration_index: meta.index,
             fleet_id: fleet.to_string(),
-            membership: Some(membership),
+            membership: Some(serde_json::to_value(&members)?),
             ..SnapshotMeta::default()
         };
         // Terms do not regress: the fleet goes on with the snapshot's.
         let hard_state = HardState { term: meta.term, ..HardState::default() };
         let snapshot = StoredSnapshot { meta: restored.describing(&payload), state: payload };
-        let dir = DataDir::lock(Arc::clone(disk), root)?;
         dir.replace_with(&snapshot, &hard_state, fleet.as_str(), self.incarnation, self.now)?;
         Ok(fleet)
+    }
+
+    /// The fleet and generation of the backup.
+    fn past(&self) -> Result<FleetId, RestoreError> {
+        match self.backup.fleet_id() {
+            Some(fleet) => Ok(fleet.parse()?),
+            None if self.backup.meta().format_version == 0 => Ok(FleetId::new(&self.uuid, 0)),
+            None => Err(RestoreError::NotOpened),
+        }
+    }
+
+    /// By the clock, for a counter would give two restores of one backup the same
+    /// number, and above every predecessor that is known here, for clocks jump.
+    fn next_generation(&self, past: &FleetId, dir: &DataDir) -> Result<FleetId, RestoreError> {
+        let mut before = past.generation().max(self.above.unwrap_or_default());
+        for known in dir.known_fleets() {
+            let Ok(known) = known.parse::<FleetId>() else { continue };
+            if known.uuid() != past.uuid() {
+                let (backup, dir) = (past.to_string(), known.to_string());
+                return Err(RestoreError::Foreign { backup, dir });
+            }
+            before = before.max(known.generation());
+        }
+        let least = before.checked_add(1).ok_or(RestoreError::LastGeneration(before))?;
+        let seconds = u32::try_from(self.now / 1000).unwrap_or(u32::MAX);
+        Ok(FleetId::new(past.uuid(), seconds.max(least)))
     }
 }

@@ -6,13 +6,23 @@ use std::{
     sync::Arc,
 };
 
-use super::{Disk, HardState, LockHeld, LogError, Recovered, Snapshots, StoredSnapshot, Wal};
+use super::{
+    Disk, HardState, LockHeld, LogError, Recovered, Snapshots, StoredSnapshot, Wal,
+    snapshots::TEMPORARY,
+};
 
 /// With less than this free, a replica hands leadership away and is unready.
 pub const LOW_SPACE: u64 = 128 << 20;
 
 /// Kept so that compaction has room on a full disk.
 const BALLAST: u64 = 64 << 20;
+
+/// What a restore takes the place of.
+const CONSENSUS: [&str; 6] =
+    ["incarnation", "fleet", "superseded", "hardstate", "wal", "snapshots"];
+
+/// Marks a directory in which a restore has begun to move files.
+const RESTORING: &str = "restoring";
 
 /// A locked data directory.
 #[derive(Debug)]
@@ -67,6 +77,10 @@ impl DataDir {
 
     /// Reads everything. `new_incarnation` is used if the directory has none.
     pub fn open(&self, new_incarnation: u64) -> Result<Contents, LogError> {
+        if self.marker(RESTORING)?.is_some() {
+            let path = self.root.join(RESTORING).display().to_string();
+            return Err(LogError::HalfRestored { path });
+        }
         let snapshots = Snapshots::open(self.disk.clone(), &self.root.join("snapshots"))?;
         let snapshot = snapshots.load()?;
         let (wal, recovered) = Wal::open(self.disk.clone(), &self.root.join("wal"))?;
@@ -132,6 +146,9 @@ impl DataDir {
 
     /// Puts a snapshot in the place of everything. What was there is moved to
     /// `replaced-<unix_ms>/`, not deleted.
+    ///
+    /// All is written beside it first, so that a disk without room changes nothing.
+    /// Then names change; cut off there, the directory refuses to open.
     pub fn replace_with(
         &self,
         snapshot: &StoredSnapshot,
@@ -140,20 +157,64 @@ impl DataDir {
         incarnation: u64,
         unix_ms: u64,
     ) -> Result<(), LogError> {
-        let aside = self.root.join(format!("replaced-{unix_ms}"));
-        self.disk.create_dir_all(&aside).map_err(LogError::io("creating", &aside))?;
-        let names = self.disk.list(&self.root).map_err(LogError::io("listing", &self.root))?;
-        let ours = ["incarnation", "fleet", "superseded", "hardstate", "wal", "snapshots"];
-        for name in ours.iter().filter(|name| names.iter().any(|there| there == *name)) {
-            let path = self.root.join(name);
-            let moved = self.disk.rename(&path, &aside.join(name));
-            moved.map_err(LogError::io("moving", &path))?;
+        let staged = self.root.join(format!("{TEMPORARY}restore-{unix_ms}"));
+        let written = self.stage(&staged, snapshot, hard_state, fleet_id, incarnation);
+        if let Err(error) = written {
+            // It is nobody's, and the next restore has another name.
+            let _ = self.disk.remove_dir_all(&staged);
+            return Err(error);
         }
-        self.disk.sync_dir(&self.root).map_err(LogError::io("syncing", &self.root))?;
-        self.mark("incarnation", &format!("{incarnation:016x}"))?;
-        self.mark("fleet", fleet_id)?;
-        hard_state.store(&*self.disk, &self.hard_state_path())?;
-        Snapshots::open(self.disk.clone(), &self.root.join("snapshots"))?.save(snapshot)
+        self.mark(RESTORING, &unix_ms.to_string())?;
+        self.move_all(&self.root, &self.root.join(format!("replaced-{unix_ms}")))?;
+        self.move_all(&staged, &self.root)?;
+        self.disk.remove_dir_all(&staged).map_err(LogError::io("removing", &staged))?;
+        let marker = self.root.join(RESTORING);
+        self.disk.remove_file(&marker).map_err(LogError::io("removing", &marker))?;
+        self.disk.sync_dir(&self.root).map_err(LogError::io("syncing", &self.root))
+    }
+
+    fn stage(
+        &self,
+        staged: &Path,
+        snapshot: &StoredSnapshot,
+        hard_state: &HardState,
+        fleet_id: &str,
+        incarnation: u64,
+    ) -> Result<(), LogError> {
+        self.disk.create_dir_all(staged).map_err(LogError::io("creating", staged))?;
+        for (name, text) in
+            [("incarnation", format!("{incarnation:016x}")), ("fleet", fleet_id.to_owned())]
+        {
+            write_marker(&*self.disk, &staged.join(name), &text)?;
+        }
+        hard_state.store(&*self.disk, &staged.join("hardstate"))?;
+        Snapshots::open(self.disk.clone(), &staged.join("snapshots"))?.save(snapshot)
+    }
+
+    /// Moves all that consensus has from one directory to another.
+    fn move_all(&self, from: &Path, to: &Path) -> Result<(), LogError> {
+        let names = self.disk.list(from).map_err(LogError::io("listing", from))?;
+        let ours: Vec<&&str> =
+            CONSENSUS.iter().filter(|name| names.iter().any(|there| there == **name)).collect();
+        if ours.is_empty() {
+            return Ok(());
+        }
+        self.disk.create_dir_all(to).map_err(LogError::io("creating", to))?;
+        for name in ours {
+            let path = from.join(name);
+            self.disk.rename(&path, &to.join(name)).map_err(LogError::io("moving", &path))?;
+        }
+        // What is here must not be lost from there: the new names first.
+        for dir in [to, from] {
+            self.disk.sync_dir(dir).map_err(LogError::io("syncing", dir))?;
+        }
+        Ok(())
+    }
+
+    /// The fleets that this directory knows of: its own, and the one that superseded
+    /// it. What cannot be read is not known.
+    pub fn known_fleets(&self) -> impl Iterator<Item = String> {
+        ["fleet", "superseded"].into_iter().filter_map(|name| self.marker(name).ok().flatten())
     }
 
     /// Writes the fleet that this replica is in from now on.
@@ -209,9 +270,10 @@ impl DataDir {
     }
 
     fn mark(&self, name: &str, text: &str) -> Result<(), LogError> {
-        let path = self.root.join(name);
-        self.disk
-            .replace(&path, format!("{text}\n").as_bytes())
-            .map_err(LogError::io("writing", &path))
+        write_marker(&*self.disk, &self.root.join(name), text)
     }
+}
+
+fn write_marker(disk: &dyn Disk, path: &Path, text: &str) -> Result<(), LogError> {
+    disk.replace(path, format!("{text}\n").as_bytes()).map_err(LogError::io("writing", path))
 }

@@ -9,6 +9,8 @@
 //! wal/<first frame>.seg                   what was appended, cut and purged, in frames
 //! snapshots/<term>-<index>-<unix_ms>/     meta.json, state
 //! ballast                                 64 MiB that compaction may use on a full disk
+//! replaced-<unix_ms>/                     what was here before a restore
+//! restoring                               a restore was cut off in the middle
 //! ```
 //!
 //! Nothing here knows of consensus or of the state machine: entries are bytes
@@ -22,7 +24,7 @@ mod frame;
 mod hard_state;
 #[cfg(test)]
 pub(crate) mod memory;
-mod snapshots;
+pub(crate) mod snapshots;
 #[cfg(test)]
 mod tests;
 mod wal;
@@ -56,6 +58,12 @@ pub enum LogError {
     #[error("{path} is locked: another process uses this data directory")]
     Locked {
         /// The lock file.
+        path: String,
+    },
+    /// A restore ended in the middle.
+    #[error("{path}: a restore was cut off half way; run snapshot restore again")]
+    HalfRestored {
+        /// The marker.
         path: String,
     },
     /// A file does not hold what was written to it.

@@ -91,8 +91,20 @@ impl SnapshotMeta {
         self
     }
 
-    /// Whether `state` is the one described.
+    /// When it was made, in unix milliseconds, as its name says.
+    #[must_use]
+    pub fn made_at(&self) -> Option<u64> {
+        parse(&self.id).map(|(_, _, unix_ms)| unix_ms)
+    }
+
+    /// Whether it is of this format and `state` is the one described.
     pub fn check(&self, state: &[u8]) -> Result<(), String> {
+        self.check_format()?;
+        self.check_state(state)
+    }
+
+    /// Whether this version can know what it says.
+    pub(crate) fn check_format(&self) -> Result<(), String> {
         if self.format_version > SNAPSHOT_FORMAT {
             return Err(format!(
                 "format {} is newer than {SNAPSHOT_FORMAT}, which this version reads",
@@ -102,6 +114,11 @@ impl SnapshotMeta {
         if self.index == 0 {
             return Err("index is 0".to_owned());
         }
+        Ok(())
+    }
+
+    /// Whether `state` is the one described.
+    pub(crate) fn check_state(&self, state: &[u8]) -> Result<(), String> {
         if self.size != state.len() as u64 {
             return Err(format!("state has {} bytes, meta.json says {}", state.len(), self.size));
         }
@@ -139,7 +156,7 @@ impl Snapshots {
     pub fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Self, LogError> {
         disk.create_dir_all(dir).map_err(LogError::io("creating", dir))?;
         let this = Self { disk, dir: dir.to_owned(), newest: Arc::default() };
-        for name in this.names("tmp-")? {
+        for name in this.names(TEMPORARY)? {
             this.remove(&name)?;
         }
         Ok(this)
@@ -189,20 +206,9 @@ impl Snapshots {
             let path = self.dir.join(name);
             return Err(LogError::corrupt(&path, "its name is not <term>-<index>-<unix_ms>"));
         }
-        let temporary = self.dir.join(format!("tmp-{name}"));
-        disk.create_dir_all(&temporary).map_err(LogError::io("creating", &temporary))?;
         let meta = serde_json::to_vec(&snapshot.meta)
-            .map_err(|error| LogError::corrupt(&temporary, error.to_string()))?;
-        for (file, bytes) in [("state", &snapshot.state), ("meta.json", &meta)] {
-            let path = temporary.join(file);
-            let mut file = disk.create(&path).map_err(LogError::io("creating", &path))?;
-            file.append(bytes).map_err(LogError::io("writing", &path))?;
-            file.sync().map_err(LogError::io("syncing", &path))?;
-        }
-        disk.sync_dir(&temporary).map_err(LogError::io("syncing", &temporary))?;
-        let path = self.dir.join(name);
-        disk.rename(&temporary, &path).map_err(LogError::io("renaming", &path))?;
-        disk.sync_dir(&self.dir).map_err(LogError::io("syncing", &self.dir))?;
+            .map_err(|error| LogError::corrupt(&self.dir.join(name), error.to_string()))?;
+        write_artefacts(&**disk, &self.dir, name, &meta, &snapshot.state)?;
         self.newest.store(snapshot.meta.size, Ordering::Relaxed);
         for (_, old) in self.newest_first()?.into_iter().skip(KEPT) {
             self.remove(&old)?;
@@ -227,6 +233,31 @@ impl Snapshots {
         let path = self.dir.join(name);
         self.disk.remove_dir_all(&path).map_err(LogError::io("removing", &path))
     }
+}
+
+/// What directories are called until they are complete.
+pub(crate) const TEMPORARY: &str = "tmp-";
+
+/// Writes `<dir>/<name>/{state,meta.json}` under a temporary name, syncs it, renames it.
+pub(crate) fn write_artefacts(
+    disk: &dyn Disk,
+    dir: &Path,
+    name: &str,
+    meta: &[u8],
+    state: &[u8],
+) -> Result<(), LogError> {
+    let temporary = dir.join(format!("{TEMPORARY}{name}"));
+    disk.create_dir_all(&temporary).map_err(LogError::io("creating", &temporary))?;
+    for (file, bytes) in [("state", state), ("meta.json", meta)] {
+        let path = temporary.join(file);
+        let mut file = disk.create(&path).map_err(LogError::io("creating", &path))?;
+        file.append(bytes).map_err(LogError::io("writing", &path))?;
+        file.sync().map_err(LogError::io("syncing", &path))?;
+    }
+    disk.sync_dir(&temporary).map_err(LogError::io("syncing", &temporary))?;
+    let path = dir.join(name);
+    disk.rename(&temporary, &path).map_err(LogError::io("renaming", &path))?;
+    disk.sync_dir(dir).map_err(LogError::io("syncing", dir))
 }
 
 /// Index, term and time of a snapshot's name.

@@ -38,6 +38,10 @@ pub struct Metrics {
     fsync_duration: Histogram,
     /// Reports of a process that another one has succeeded.
     pub stale_epoch: Counter,
+    /// When the leader's backup was last found or made current, in unix seconds.
+    pub last_export: Gauge,
+    /// Backups that could not be written.
+    pub export_failures: Counter,
     recovering: Gauge,
     applies: Family<OfOutcome, Counter>,
     pending: Family<OfShard, Gauge>,
@@ -122,6 +126,8 @@ impl Default for Metrics {
             apply_duration: Histogram::new(exponential_buckets(0.000_25, 2.0, 15)),
             fsync_duration: Histogram::new(exponential_buckets(0.000_05, 2.0, 16)),
             stale_epoch: Counter::default(),
+            last_export: Gauge::default(),
+            export_failures: Counter::default(),
             recovering: Gauge::default(),
             applies: Family::default(),
             pending: Family::default(),

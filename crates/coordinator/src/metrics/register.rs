@@ -35,6 +35,9 @@ impl Metrics {
         names.plain("recovering", "Whether shards are asked what they hold", &self.recovering);
         let help = "Whether a newer generation of this fleet has been seen";
         names.plain("superseded", help, &self.superseded);
+        let help = "When the backups were last current, in unix time; of the leader";
+        names.seconds("last_export_timestamp", help, &self.last_export);
+        names.plain("export_failures", "Backups not written", &self.export_failures);
         let help = "Callers turned away for their identity";
         names.plain("identity_rejected", help, &self.identity_rejected);
     }

@@ -164,7 +164,7 @@ impl Reports {
                     self.committed(state, outcome, now);
                 }
             }
-            Ok(Effect::Unchanged | Effect::Changed) | Err(_) => {}
+            Ok(Effect::Unchanged | Effect::Changed | Effect::Confirmed(_)) | Err(_) => {}
         }
     }
 

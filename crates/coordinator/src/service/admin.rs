@@ -7,7 +7,7 @@ use tonic::{Request, Status};
 use super::{Coordinator, Replica};
 use crate::{
     reports::limits::{self, Invalid},
-    state::{Command, Domain, ShardId},
+    state::{ChangedHands, Command, Domain, Effect, Key, Recovered, ShardId},
 };
 
 impl<R: Replica> Coordinator<R> {
@@ -17,11 +17,10 @@ impl<R: Replica> Coordinator<R> {
         rpc: &'static str,
         request: Request<T>,
         command: fn(&T) -> Result<Command, Invalid>,
-    ) -> Result<(), Status> {
+    ) -> Result<Effect, Status> {
         let led = self.enter(rpc, &request, &Rule::admin())?;
         let command = command(request.get_ref())?;
-        self.commit(led, command).await??;
-        Ok(())
+        Ok(self.commit(led, command).await??)
     }
 }
 
@@ -98,4 +97,39 @@ pub(super) fn move_cluster(request: &wire::MoveClusterRequest) -> Result<Command
         from: shard("from_shard_id", &request.from_shard_id)?,
         to: shard("to_shard_id", &request.to_shard_id)?,
     })
+}
+
+/// What a recovery came to; nothing, if there was none.
+pub(super) fn confirmed(effect: Effect) -> wire::ConfirmRestoreResponse {
+    let Effect::Confirmed(recovered) = effect else {
+        return wire::ConfirmRestoreResponse::default();
+    };
+    let Recovered { backup_unix_ms, shards, domains, clusters, machines, changed } = *recovered;
+    let whole = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
+    let nanos = backup_unix_ms.saturating_mul(1_000_000);
+    wire::ConfirmRestoreResponse {
+        backup_unix_ns: i64::try_from(nanos).unwrap_or(i64::MAX),
+        shards: whole(shards),
+        domains: whole(domains),
+        clusters: whole(clusters),
+        machines: whole(machines),
+        changed: changed.into_iter().map(changed_hands).collect(),
+    }
+}
+
+fn changed_hands(changed: ChangedHands) -> wire::ChangedHands {
+    let shard = |id: Option<ShardId>| id.map(|id| id.to_string()).unwrap_or_default();
+    let hands = wire::ChangedHands {
+        from_shard_id: shard(changed.from),
+        to_shard_id: shard(changed.to),
+        ..wire::ChangedHands::default()
+    };
+    match changed.key {
+        Key::Cluster(cluster) => wire::ChangedHands { cluster_id: cluster.to_string(), ..hands },
+        Key::Domain(domain) => wire::ChangedHands {
+            topology_key: domain.key.to_string(),
+            topology_value: domain.value.to_string(),
+            ..hands
+        },
+    }
 }

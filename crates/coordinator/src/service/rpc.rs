@@ -88,8 +88,9 @@ impl<R: Replica> coordinator_server::Coordinator for Coordinator<R> {
         &self,
         request: Request<wire::ConfirmRestoreRequest>,
     ) -> Result<Response<wire::ConfirmRestoreResponse>, Status> {
-        self.change("ConfirmRestore", request, |_| Ok(Command::ConfirmRestore {})).await?;
-        Ok(Response::new(wire::ConfirmRestoreResponse {}))
+        let confirm = |_: &_| Ok(Command::ConfirmRestore {});
+        let effect = self.change("ConfirmRestore", request, confirm).await?;
+        Ok(Response::new(admin::confirmed(effect)))
     }
 
     async fn list_shards(

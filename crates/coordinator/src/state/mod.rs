@@ -34,6 +34,7 @@ pub use command::{
 pub use id::{ClusterId, Domain, Key, Label, MachineId, ShardId, TransferId};
 pub use payload::{FORMAT_VERSION, PayloadError};
 pub use read::Counts;
+pub use recovery::{ChangedHands, Recovered};
 pub use refused::{Effect, Refused};
 pub use registry::{Provider, QuotaKey, Replica, Shard};
 use rows::Rows;
@@ -62,4 +63,8 @@ pub struct State {
 struct Adopted {
     shards: BTreeSet<ShardId>,
     keys: BTreeSet<Key>,
+    /// Keys whose owner is no longer the backup's, and who that was.
+    changed: BTreeMap<Key, Option<ShardId>>,
+    /// When the backup was made; 0 if it does not say.
+    backup_unix_ms: u64,
 }

@@ -4,19 +4,48 @@
 use std::collections::BTreeSet;
 
 use bigfleet_model::FleetId;
+use serde::{Deserialize, Serialize};
 
 use super::{
     Adopted, Effect, Holdings, Key, MachineIn, Refused, Row, ShardId, State, Transfer,
     TransferKind, TransferPhase, TransferRequest,
 };
 
+/// What a recovery came to, for whoever ended it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recovered {
+    /// When the backup was made; 0 if it does not say.
+    pub backup_unix_ms: u64,
+    /// Registered shards.
+    pub shards: u32,
+    /// Domains with an owner.
+    pub domains: u32,
+    /// Clusters with an owner.
+    pub clusters: u32,
+    /// Machines that shards had received from others.
+    pub machines: u32,
+    /// Every key whose owner is not the backup's, by key.
+    pub changed: Vec<ChangedHands>,
+}
+
+/// A key that the backup gives to another shard than the one that has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedHands {
+    /// The cluster or domain.
+    pub key: Key,
+    /// Its owner in the backup.
+    pub from: Option<ShardId>,
+    /// Its owner.
+    pub to: Option<ShardId>,
+}
+
 impl State {
-    /// Makes a backup the beginning of a new generation of its fleet: ownership stands
-    /// still until every shard has said what it holds.
-    pub fn begin_recovery(&mut self, fleet_id: &FleetId) {
+    /// Makes a backup of this time the beginning of a new generation of its fleet:
+    /// ownership stands still until every shard has said what it holds.
+    pub fn begin_recovery(&mut self, fleet_id: &FleetId, backup_unix_ms: u64) {
         self.fleet_id = Some(fleet_id.to_string());
         self.recovering = true;
-        self.adopted = Adopted::default();
+        self.adopted = Adopted { backup_unix_ms, ..Adopted::default() };
         self.transfers.clear();
     }
 
@@ -59,10 +88,39 @@ impl State {
         if !missing.is_empty() {
             return Err(Refused::HoldingsMissing(missing));
         }
+        let recovered = self.recovered();
         self.recovering = false;
         self.adopted = Adopted::default();
         self.touch_all(index);
-        Ok(Effect::Changed)
+        Ok(Effect::Confirmed(Box::new(recovered)))
+    }
+
+    fn recovered(&self) -> Recovered {
+        let whole = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let counts = self.counts();
+        let now = |key: &Key| self.rows.get(key).and_then(|row| row.owner.clone());
+        let changed = self.adopted.changed.iter().map(|(key, from)| ChangedHands {
+            key: key.clone(),
+            from: from.clone(),
+            to: now(key),
+        });
+        Recovered {
+            backup_unix_ms: self.adopted.backup_unix_ms,
+            shards: whole(self.shards.len()),
+            domains: whole(counts.domains),
+            clusters: whole(counts.clusters),
+            machines: whole(counts.transfer_machines),
+            // What went through other hands and is back has not changed.
+            changed: changed.filter(|one| one.from != one.to).collect(),
+        }
+    }
+
+    /// While recovering: the key is about to lose this owner. The first one is the
+    /// backup's.
+    pub(super) fn remember_owner(&mut self, key: &Key, owner: Option<&ShardId>) {
+        if self.recovering && !self.adopted.changed.contains_key(key) {
+            self.adopted.changed.insert(key.clone(), owner.cloned());
+        }
     }
 
     /// Shared-scope shards that have not said what they hold.
@@ -90,6 +148,9 @@ impl State {
         let row = self.rows.get(key).cloned().unwrap_or_default();
         if self.adopted.keys.contains(key) && row.owner.as_ref() != Some(shard) {
             return false;
+        }
+        if row.owner.as_ref() != Some(shard) {
+            self.remember_owner(key, row.owner.as_ref());
         }
         let marked = row.releasing.map(|mark| mark.from);
         for other in [row.owner, marked].into_iter().flatten() {

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::id::{ClusterId, Domain, ShardId};
+use super::{
+    Recovered,
+    id::{ClusterId, Domain, ShardId},
+};
 
 /// A command was valid, and this is what it did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +28,8 @@ pub enum Effect {
         /// What another shard had been found to hold already, and keeps.
         conflicts: u32,
     },
+    /// The recovery is over, and this is what came of it.
+    Confirmed(Box<Recovered>),
     /// One result for each command of a Batch.
     Batch(Vec<Result<Effect, Refused>>),
 }

@@ -108,6 +108,7 @@ impl State {
         self.known(id)?;
         let owned: Vec<Key> = self.rows.owned_by(id).cloned().collect();
         for key in &owned {
+            self.remember_owner(key, Some(id));
             self.change_owner(index, key, None);
         }
         let marked: Vec<Key> = self.rows.releasing_from(id).cloned().collect();

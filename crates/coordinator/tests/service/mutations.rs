@@ -132,7 +132,7 @@ async fn recovering() {
     let mut client = rig.client().await;
     let shared = |cycle| wire::ShardReport { assignment_digest: 1, ..report("a", cycle) };
     client.report_shard(shared(1)).await.unwrap();
-    rig.replica.state.write().unwrap().begin_recovery(&FleetId::new("u", 5));
+    rig.replica.state.write().unwrap().begin_recovery(&FleetId::new("u", 5), 1_700_000_000_000);
     let (code, text) = refusal(client.assign_domain(assign("1", "a")).await);
     assert_eq!(code, Code::FailedPrecondition);
     assert!(text.starts_with("recovering"), "{text}");

@@ -19,7 +19,7 @@ fn run(few: u64, mut check: impl FnMut(&State, &State, u64, &Command)) {
         let mut random = Random::new(seed ^ 0x5eed);
         let mut state = State::default();
         if random.chance(20) {
-            state.begin_recovery(&FleetId::new("u", 7));
+            state.begin_recovery(&FleetId::new("u", 7), 1_700_000_000_000);
         }
         for index in 1..=200 {
             let entry = command(&mut random, &state);

@@ -16,7 +16,7 @@ fn three_replicas_are_byte_identical() {
         let mut random = Random::new(seed);
         let mut first = State::default();
         if random.chance(30) {
-            first.begin_recovery(&FleetId::new("u", 7));
+            first.begin_recovery(&FleetId::new("u", 7), 1_700_000_000_000);
         }
         let mut others = [first.clone(), first.clone()];
         for index in 1..=200 {

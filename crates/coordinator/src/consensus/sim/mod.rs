@@ -8,6 +8,7 @@ mod formation;
 mod leadership;
 mod linear;
 mod network;
+mod recovery;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 

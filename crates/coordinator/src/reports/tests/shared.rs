@@ -171,7 +171,7 @@ fn a_donor_is_asked_for_a_while() {
 #[test]
 fn recovering_asks_what_shards_hold_and_tells_nothing() {
     let (mut leader, [a, ..]) = leader();
-    leader.state.begin_recovery(&FleetId::new("u", 6));
+    leader.state.begin_recovery(&FleetId::new("u", 6), 1_700_000_000_000);
     leader.elect();
     let on = |fleet: &str, report: wire::ShardReport| wire::ShardReport {
         fleet_id: fleet.into(),

@@ -17,6 +17,15 @@ impl From<DomainKey> for Domain {
     }
 }
 
+impl From<KeyRow> for Key {
+    fn from(key: KeyRow) -> Self {
+        match key {
+            KeyRow::Cluster(cluster) => Self::Cluster(cluster),
+            KeyRow::Domain(domain) => Self::Domain(domain.into()),
+        }
+    }
+}
+
 pub(super) fn state(payload: Payload) -> Result<State, PayloadError> {
     let mut state = State { applied_index: payload.applied_index, ..State::default() };
     for shard in &payload.shards {
@@ -239,11 +248,16 @@ fn adopt(state: &mut State, adopted: AdoptedPayload) -> Result<(), PayloadError>
         }
         state.adopted.shards.insert(shard);
     }
+    state.adopted.backup_unix_ms = adopted.backup_unix_ms;
+    // Neither the key nor who had it needs to be there still.
+    for row in adopted.changed {
+        let key = Key::from(row.key);
+        if state.adopted.changed.insert(key.clone(), row.from).is_some() {
+            return Err(PayloadError::Twice { table: TABLE, key: key.to_string() });
+        }
+    }
     for key in adopted.keys {
-        let key = match key {
-            KeyRow::Cluster(cluster) => Key::Cluster(cluster),
-            KeyRow::Domain(domain) => Key::Domain(domain.into()),
-        };
+        let key = Key::from(key);
         if state.rows.get(&key).is_none() {
             return dangling(key.to_string());
         }

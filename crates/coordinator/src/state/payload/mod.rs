@@ -123,6 +123,10 @@ struct Payload {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct AdoptedPayload {
+    #[serde(skip_serializing_if = "is_zero")]
+    backup_unix_ms: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changed: Vec<ChangedRow>,
     keys: Vec<KeyRow>,
     shards: Vec<ShardId>,
 }
@@ -141,6 +145,14 @@ enum KeyRow {
     Cluster(ClusterId),
     #[serde(rename = "domain")]
     Domain(DomainKey),
+}
+
+/// A key that is not the backup's owner's any more.
+#[derive(Debug, Serialize, Deserialize)]
+struct ChangedRow {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    from: Option<ShardId>,
+    key: KeyRow,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -2,8 +2,8 @@
 
 use super::{
     super::{Domain, Key, Row, State},
-    AccountKey, AdoptedPayload, DomainKey, DomainRow, FORMAT_VERSION, KeyRow, Mark, Payload,
-    ProviderRow, QuotaRow, ReplicaRow, ShardRow, TransferRow, time,
+    AccountKey, AdoptedPayload, ChangedRow, DomainKey, DomainRow, FORMAT_VERSION, KeyRow, Mark,
+    Payload, ProviderRow, QuotaRow, ReplicaRow, ShardRow, TransferRow, time,
 };
 
 impl From<&Domain> for DomainKey {
@@ -25,6 +25,10 @@ pub(super) fn payload(state: &State) -> Payload {
     let mut payload = Payload {
         format_version: FORMAT_VERSION,
         adopted: AdoptedPayload {
+            backup_unix_ms: state.adopted.backup_unix_ms,
+            changed: (state.adopted.changed.iter())
+                .map(|(key, from)| ChangedRow { from: from.clone(), key: key.into() })
+                .collect(),
             keys: state.adopted.keys.iter().map(KeyRow::from).collect(),
             shards: state.adopted.shards.iter().cloned().collect(),
         },

@@ -87,13 +87,35 @@ fn the_payload_is_final_and_returns() {
     assert_eq!(load(&text(&State::default())).unwrap(), State::default());
 }
 
+const RECOVERING: &str = concat!(
+    r#"{"FormatVersion":1,"adopted":{"backup_unix_ms":1700000000000,"changed":["#,
+    r#"{"from":"c","key":{"cluster":"l"}},"#,
+    r#"{"from":"a","key":{"domain":{"Key":"zone","Value":"1"}}},"#,
+    r#"{"key":{"domain":{"Key":"zone","Value":"7"}}}],"#,
+    r#""keys":[{"cluster":"l"},{"domain":{"Key":"zone","Value":"1"}},"#,
+    r#"{"domain":{"Key":"zone","Value":"7"}}],"shards":["b"]},"#,
+);
+
 #[test]
 fn a_recovering_state_returns() {
     let mut world = full();
-    world.state.begin_recovery(&FleetId::new("u", 9));
-    let holdings = Holdings { domains: vec![zone("1")], ..Holdings::default() };
+    world.state.begin_recovery(&FleetId::new("u", 9), 1_700_000_000_000);
+    let holdings = Holdings {
+        domains: vec![zone("1"), zone("7")],
+        clusters: vec!["l".into()],
+        ..Holdings::default()
+    };
     world.ok(&Command::AdoptHoldings { shard: "b".into(), holdings });
-    assert_eq!(load(&text(&world.state)).unwrap(), world.state);
+    let written = text(&world.state);
+    assert!(written.starts_with(RECOVERING), "{written}");
+    assert_eq!(load(&written).unwrap(), world.state);
+    let twice = written.replacen(
+        r#"{"from":"c","key":{"cluster":"l"}}"#,
+        r#"{"from":"c","key":{"cluster":"l"}},{"key":{"cluster":"l"}}"#,
+        1,
+    );
+    assert_ne!(twice, written);
+    assert!(load(&twice).unwrap_err().contains("cluster l is there twice"));
 }
 
 /// What a coordinator of the base contract wrote.

@@ -31,7 +31,7 @@ fn restored() -> World {
     world.ok(&begin("t", "a", "b"));
     world.ok(&assign("3", "c"));
     world.ok(&move_domain("3", "c", "b"));
-    world.state.begin_recovery(&FleetId::new("u", 5));
+    world.state.begin_recovery(&FleetId::new("u", 5), 1_700_000_000_000);
     world
 }
 
@@ -108,7 +108,7 @@ fn kind_22_said_twice_is_said_once() {
 #[test]
 fn kind_22_brings_the_ownership_key() {
     let mut world = World::new();
-    world.state.begin_recovery(&FleetId::new("u", 5));
+    world.state.begin_recovery(&FleetId::new("u", 5), 1_700_000_000_000);
     world.ok(&adopt("a", holdings(&["1"], &[], &[])));
     assert_eq!(world.state.ownership_key(), Some(&"zone".into()));
 }
@@ -133,4 +133,46 @@ fn kind_21_confirm_restore() {
     assert_eq!(world.touches(&CONFIRM), ["a", "b", "own"]);
     assert!(!world.state.recovering() && !world.state.adopted("a"));
     world.no_op(&CONFIRM);
+}
+
+#[test]
+fn kind_21_names_every_key_that_changed_hands() {
+    let mut world = restored();
+    world.ok(&adopt("a", holdings(&["2"], &["k"], &[])));
+    world.ok(&adopt("c", holdings(&["3", "9"], &[], &[("old", "m")])));
+    // What goes through other hands and comes back has not changed.
+    world.ok(&adopt("b", holdings(&["1"], &["new"], &[])));
+    world.ok(&remove("b"));
+    world.ok(&adopt("a", holdings(&["1", "2"], &["k"], &[])));
+    let Effect::Confirmed(recovered) = world.ok(&CONFIRM) else { panic!("not confirmed") };
+    let hands = |key: Key, from: &str, to: &str| {
+        let shard = |id: &str| (!id.is_empty()).then(|| ShardId::from(id));
+        ChangedHands { key, from: shard(from), to: shard(to) }
+    };
+    let changed = vec![
+        hands(zone_key("2"), "b", "a"),
+        hands(zone_key("3"), "b", "c"),
+        hands(zone_key("9"), "", "c"),
+    ];
+    let expected = Recovered {
+        backup_unix_ms: 1_700_000_000_000,
+        shards: 3,
+        domains: 4,
+        clusters: 1,
+        machines: 1,
+        changed,
+    };
+    assert_eq!(*recovered, expected);
+}
+
+/// What a removed shard had in the backup, and nobody holds, has changed hands too.
+#[test]
+fn kind_21_names_what_nobody_has_any_more() {
+    let mut world = restored();
+    world.ok(&remove("b"));
+    world.ok(&remove("c"));
+    world.ok(&adopt("a", holdings(&["1"], &["k"], &[])));
+    let Effect::Confirmed(recovered) = world.ok(&CONFIRM) else { panic!("not confirmed") };
+    let lost = |value| ChangedHands { key: zone_key(value), from: Some("b".into()), to: None };
+    assert_eq!(recovered.changed, [lost("2"), lost("3")]);
 }
