@@ -25,7 +25,8 @@ use crate::{
 
 #[derive(Default)]
 struct Index {
-    /// Live entries. Compaction keeps 10,240 behind the snapshot.
+    /// Live entries. Compaction keeps 10,240 behind the snapshot, and fewer when they
+    /// are large.
     entries: BTreeMap<u64, Entry>,
     purged: Option<LogId>,
     vote: Option<Vote>,
@@ -102,10 +103,38 @@ impl LogStore {
         !self.index().init_fleet.is_empty()
     }
 
+    /// Bytes in memory of entries after this one.
+    pub(crate) fn weight_after(&self, index: Option<u64>) -> usize {
+        let from = index.map_or(0, |index| index + 1);
+        self.index().entries.range(from..).map(|(_, entry)| weight(entry)).sum()
+    }
+
+    /// The last entry that must go for those after it to weigh no more than this.
+    pub(crate) fn surplus(&self, bytes: usize) -> Option<u64> {
+        let (index, mut sum) = (self.index(), 0);
+        let mut newest_first = index.entries.iter().rev();
+        newest_first
+            .find(|(_, entry)| {
+                sum += weight(entry);
+                sum > bytes
+            })
+            .map(|(at, _)| *at)
+    }
+
     /// Last entry, or the last purged one.
     pub(crate) fn last(&self) -> Option<LogId> {
         self.index().last()
     }
+}
+
+/// What an entry takes in memory, about.
+fn weight(entry: &Entry) -> usize {
+    let commands = match &entry.payload {
+        EntryPayload::Normal(proposal) => proposal.commands.as_slice(),
+        EntryPayload::Blank | EntryPayload::Membership(_) => &[],
+    };
+    let bytes = commands.iter().map(|command| size_of_val(command) + command.len());
+    size_of_val(entry) + bytes.sum::<usize>()
 }
 
 fn to_vote(state: &HardState) -> Vote {

@@ -64,10 +64,18 @@ pub struct Compaction {
     /// Entries that stay behind a snapshot, so that a replica that was away
     /// for a while needs none.
     pub trailing: u64,
+    /// Bytes that entries may take in memory; fewer stay behind a snapshot if they
+    /// are large.
+    pub bytes: usize,
 }
 
 impl Default for Compaction {
     fn default() -> Self {
-        Self { interval: Duration::from_secs(30), entries: 1_024, trailing: 10_240 }
+        Self {
+            interval: Duration::from_secs(30),
+            entries: 1_024,
+            trailing: 10_240,
+            bytes: 64 << 20,
+        }
     }
 }

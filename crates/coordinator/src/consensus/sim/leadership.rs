@@ -210,3 +210,47 @@ fn without_a_quorum_nobody_serves_and_everybody_lives() {
         group.opened().await;
     });
 }
+
+/// Few entries may be much: what is kept behind a snapshot has a bound in bytes.
+#[test]
+fn large_entries_do_not_stay_in_memory() {
+    run(30, |seed| async move {
+        const BYTES: usize = 64 << 10;
+        let mut group = Group::stopped(seed, 3);
+        for ordinal in 0..3 {
+            let mut config = group.config(ordinal);
+            let interval = config.compaction.interval;
+            config.compaction = Compaction { interval, bytes: BYTES, ..Compaction::default() };
+            let disk = group.disks[&name(ordinal)].clone();
+            group.start_as(&name(ordinal), config, disk).await.unwrap();
+        }
+        let (first, leader) = group.opened().await;
+        let large = |number: u32| Command::UpsertProvider {
+            name: "k".to_owned(),
+            address: format!("{number:04096}"),
+            region: String::new(),
+        };
+        for number in 0..100 {
+            leader.propose(&large(number), LIMIT).await.unwrap();
+        }
+        let weight = |replica: &Consensus| {
+            replica.shared.running().map_or(0, |running| running.log.weight_after(None))
+        };
+        assert!(weight(&leader) > 5 * BYTES, "they are large");
+        let bounded = group.within(Duration::from_secs(60), || {
+            let all = (0..3).filter_map(|ordinal| group.replica(ordinal));
+            all.map(|one| weight(&one)).all(|weight| weight <= BYTES).then_some(())
+        });
+        bounded.await.unwrap_or_else(|| panic!("{} bytes stay", weight(&leader)));
+        // Who comes after that is sent the snapshot.
+        let wiped = (first + 1) % 3;
+        group.wipe(wiped);
+        let replica = group.start(wiped).await.unwrap();
+        let index = leader.status().applied_index;
+        let back = group.within(Duration::from_secs(60), || {
+            (replica.status().applied_index >= index).then_some(())
+        });
+        back.await.unwrap_or_else(|| panic!("{:#?}", group.statuses()));
+        assert_eq!(replica.peek(|state| state.providers()["k"].address.len()), Some(4096));
+    });
+}

@@ -96,7 +96,12 @@ impl Group {
             initial_replicas: self.size,
             timers: Timers::scaled(1),
             // Often, so that faults meet snapshots too.
-            compaction: Compaction { interval: Duration::from_secs(3), entries: 16, trailing: 8 },
+            compaction: Compaction {
+                interval: Duration::from_secs(3),
+                entries: 16,
+                trailing: 8,
+                ..Compaction::default()
+            },
         }
     }
 
