@@ -2,10 +2,19 @@
 
 use std::{fs, os::unix::fs::symlink};
 
-use bigfleet_coordinator::backup::{Backup, Integrity};
+use bigfleet_coordinator::{
+    backup::{Backup, Integrity},
+    consensus::Entropy,
+};
 use tempfile::TempDir;
 
 use crate::rig::{Parts, tar};
+
+/// `BIGFLEET_SEED` alone if it is set, else these.
+fn seeds() -> std::ops::Range<u64> {
+    let one = std::env::var("BIGFLEET_SEED").ok().map(|seed| seed.parse().expect("a number"));
+    one.map_or(0..3_000, |seed: u64| seed..seed + 1)
+}
 
 #[tokio::test]
 async fn tars_exports_and_latest_are_read_alike() {
@@ -148,4 +157,40 @@ fn other_files_are_refused() {
     let huge = vec![b' '; (1 << 20) + 1];
     let error = Backup::from_tar(tar(&[("meta.json", &huge)]).as_slice(), Integrity::Skipped);
     assert!(error.unwrap_err().to_string().contains("meta.json is cut off"));
+}
+
+/// Whatever bytes are taken, on a human's word, are taken again as they would be written.
+#[tokio::test]
+async fn any_bytes_are_refused_or_mean_one_thing() {
+    let parts = Parts::new().await;
+    let mut taken = 0;
+    for seed in seeds() {
+        println!("seed {seed}");
+        let random = Entropy::seeded(seed);
+        let below = |bound: usize| usize::try_from(random.next() % bound as u64).unwrap();
+        let (mut meta, mut state) = (parts.meta(), parts.state.clone());
+        for _ in 0..=below(3) {
+            let bytes = if below(4) == 0 { &mut meta } else { &mut state };
+            let at = below(bytes.len());
+            match below(4) {
+                0 => bytes.truncate(at.max(1)),
+                1 => bytes[at] = u8::try_from(below(256)).unwrap(),
+                2 => bytes.insert(at, b"0123456789{}[]\",:"[below(17)]),
+                _ => drop(
+                    bytes.drain(at..bytes.len().min(at + below(20)).max(at + 1).min(bytes.len())),
+                ),
+            }
+            if bytes.is_empty() {
+                bytes.push(b'x');
+            }
+        }
+        let archive = tar(&[("meta.json", &meta), ("state", &state)]);
+        let Ok(backup) = Backup::from_tar(archive.as_slice(), Integrity::Skipped) else { continue };
+        taken += 1;
+        let state = backup.state().to_payload();
+        let meta = serde_json::to_vec(&backup.meta().clone().describing(&state)).unwrap();
+        let again = Backup::from_parts(&meta, &state, Integrity::Checked);
+        assert_eq!(again.expect("as written").state(), backup.state(), "seed {seed}");
+    }
+    assert!(taken > 20 || std::env::var("BIGFLEET_SEED").is_ok(), "{taken} were taken");
 }
