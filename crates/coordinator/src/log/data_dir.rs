@@ -157,10 +157,16 @@ impl DataDir {
         incarnation: u64,
         unix_ms: u64,
     ) -> Result<(), LogError> {
-        let staged = self.root.join(format!("{TEMPORARY}restore-{unix_ms}"));
+        let staged = format!("{TEMPORARY}restore-");
+        let names = self.disk.list(&self.root).map_err(LogError::io("listing", &self.root))?;
+        for left in names.iter().filter(|name| name.starts_with(&staged)) {
+            let path = self.root.join(left);
+            self.disk.remove_dir_all(&path).map_err(LogError::io("removing", &path))?;
+        }
+        let staged = self.root.join(format!("{staged}{unix_ms}"));
         let written = self.stage(&staged, snapshot, hard_state, fleet_id, incarnation);
         if let Err(error) = written {
-            // It is nobody's, and the next restore has another name.
+            // Nobody reads it, and the next restore takes it away.
             let _ = self.disk.remove_dir_all(&staged);
             return Err(error);
         }

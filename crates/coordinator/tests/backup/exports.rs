@@ -89,7 +89,7 @@ async fn nothing_new_is_a_success_and_writes_nothing() {
     // Another process that leads, say: what is new is seen from the files.
     let (at, failures) = once(&replica, &options).await;
     assert!(at > 0 && failures == 0);
-    assert_eq!(exports(dir.path()), [first.clone()]);
+    assert_eq!(exports(dir.path()), std::slice::from_ref(&first));
     // Half an export is none.
     fs::write(dir.path().join(&first).join("state"), "cut").unwrap();
     once(&replica, &options).await;

@@ -45,7 +45,7 @@ async fn a_tar_made_by_hand_is_read() {
     header.set_entry_type(tar::EntryType::Directory);
     header.set_size(0);
     archive.append_data(&mut header, "./", &[][..]).unwrap();
-    for (name, bytes) in [("./meta.json", parts.meta()), ("./state", parts.state.clone())] {
+    for (name, bytes) in [("./meta.json", parts.meta()), ("./state", parts.state)] {
         let mut header = tar::Header::new_gnu();
         header.set_size(bytes.len() as u64);
         archive.append_data(&mut header, name, bytes.as_slice()).unwrap();
@@ -57,7 +57,7 @@ async fn a_tar_made_by_hand_is_read() {
 #[tokio::test]
 async fn parts_in_another_order_twice_missing_or_strange_are_refused() {
     let parts = Parts::new().await;
-    let (meta, state) = (parts.meta(), parts.state.clone());
+    let (meta, state) = (parts.meta(), parts.state);
     let both = [("meta.json", meta.as_slice()), ("state", state.as_slice())];
     for (entries, words) in [
         (vec![both[1], both[0]], "state is before meta.json"),

@@ -4,6 +4,7 @@
 //! so a minute of elections and partitions takes milliseconds.
 
 mod chaos;
+mod cut_off;
 mod formation;
 mod leadership;
 mod linear;
