@@ -336,8 +336,8 @@ fn fault_old_fleet_left_running_beside_a_restored_one() {
         assert_eq!(service.counted("foreign_fleet_total"), 1);
         assert_eq!(old.status().phase, Phase::Open, "one bad shard cannot stop a fleet");
         let superseded = group.within(Duration::from_secs(80), || {
-            let phases = group.statuses().into_iter().map(|status| status.phase);
-            phases.clone().all(|phase| phase == Phase::Superseded).then_some(())
+            let statuses = group.statuses();
+            statuses.iter().all(|status| status.phase == Phase::Superseded).then_some(())
         });
         superseded.await.unwrap_or_else(|| panic!("{:#?}", group.statuses()));
         let refused = Shard::new("z").report(&service).await.unwrap_err();
