@@ -20,6 +20,7 @@ use super::{
     peers::{Peers, Status},
     propose::{self, Pending},
     running::Running,
+    state_store::blocking,
     timers::{Compaction, Timers},
     types::Member,
 };
@@ -249,7 +250,8 @@ impl Consensus {
     #[must_use]
     pub fn snapshot(&self) -> Option<crate::log::StoredSnapshot> {
         self.shared.serving()?;
-        self.shared.running()?.state.cut()?.into_snapshot().ok()
+        let cut = self.shared.running()?.state.cut()?;
+        blocking(|| cut.into_snapshot()).ok()
     }
 
     /// `RaftStatus`.

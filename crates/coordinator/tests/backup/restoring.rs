@@ -160,3 +160,16 @@ async fn a_restore_that_was_cut_off_is_not_started_from() {
     into_dir(restore(parts.backup(), NOW + 1000), dir.path()).unwrap();
     started(dir.path()).await;
 }
+
+/// A volume that was put back in place: a snapshot in it is a backup, too.
+#[tokio::test]
+async fn a_snapshot_of_a_data_directory_is_a_backup() {
+    let (parts, dir) = (Parts::new().await, TempDir::new().unwrap());
+    let first = into_dir(restore(parts.backup(), NOW), dir.path()).unwrap();
+    let snapshot = fs::read_dir(dir.path().join("snapshots")).unwrap().next().unwrap().unwrap();
+    let backup = Backup::read(&snapshot.path(), Integrity::Checked).unwrap();
+    assert_eq!(backup.fleet_id(), Some(first.as_str()));
+    let second = into_dir(restore(backup, NOW), dir.path()).unwrap();
+    assert_eq!(second.generation(), first.generation() + 1);
+    started(dir.path()).await;
+}
