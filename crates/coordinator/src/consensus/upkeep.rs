@@ -73,7 +73,7 @@ impl Shared {
     /// Snapshots what has been applied, which lets the log before it go.
     pub(super) async fn compact(self: Arc<Self>) {
         loop {
-            let Compaction { interval, entries, bytes, .. } = self.config.compaction;
+            let Compaction { interval, entries, trailing, bytes } = self.config.compaction;
             // Three quarters to five quarters of the interval.
             sleep(self.world.entropy.spread(interval / 2) + interval / 4).await;
             let Some(running) = self.running() else { continue };
@@ -90,7 +90,8 @@ impl Shared {
                 let _ = running.raft.trigger().snapshot().await;
             }
             // What is still only in the log stays, however large.
-            let gone = running.log.surplus(bytes).min(snapshot);
+            let behind = snapshot.and_then(|at| at.checked_sub(trailing));
+            let gone = running.log.surplus(bytes).max(behind).min(snapshot);
             if gone > purged
                 && let Some(gone) = gone
             {

@@ -254,3 +254,36 @@ fn large_entries_do_not_stay_in_memory() {
         assert_eq!(replica.peek(|state| state.providers()["k"].address.len()), Some(4096));
     });
 }
+
+#[test]
+fn entries_behind_a_snapshot_are_purged_but_for_the_trailing_ones() {
+    run(31, |seed| async move {
+        let mut group = Group::stopped(seed, 3);
+        for ordinal in 0..3 {
+            let mut config = group.config(ordinal);
+            config.compaction.bytes = Compaction::default().bytes;
+            let disk = group.disks[&name(ordinal)].clone();
+            group.start_as(&name(ordinal), config, disk).await.unwrap();
+        }
+        let (_, leader) = group.opened().await;
+        for value in 0..60 {
+            leader.propose(&put("k", value), LIMIT).await.unwrap();
+        }
+        let trailing = group.config(0).compaction.trailing;
+        let purged = |replica: &Consensus| {
+            let running = replica.shared.running().unwrap();
+            let metrics = running.raft.metrics();
+            let metrics = metrics.borrow();
+            (metrics.snapshot.map(|at| at.index), metrics.purged.map(|at| at.index))
+        };
+        let all = group.within(Duration::from_secs(60), || {
+            let mut replicas = (0..3).filter_map(|ordinal| group.replica(ordinal));
+            let done = |one: Consensus| {
+                let (snapshot, purged) = purged(&one);
+                snapshot >= Some(60) && purged == snapshot.map(|at| at - trailing)
+            };
+            replicas.all(done).then_some(())
+        });
+        all.await.unwrap_or_else(|| panic!("{:?}", purged(&leader)));
+    });
+}

@@ -101,7 +101,7 @@ impl Group {
                 interval: Duration::from_secs(3),
                 entries: 16,
                 trailing: 8,
-                ..Compaction::default()
+                bytes: 1 << 10,
             },
         }
     }
