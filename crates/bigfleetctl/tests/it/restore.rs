@@ -258,6 +258,11 @@ async fn fault_corrupt_truncated_or_foreign_backup() {
     let error = ctl.run(&restore("nowhere", &["--yes"])).await.failed(1);
     assert!(error.contains("nowhere"), "{error}");
     assert_eq!(tree(&data), before);
+    let lock = DataDir::lock(Arc::new(RealDisk), &data).unwrap();
+    let held = ctl.run(&restore("b.tar", &["--yes"])).await.failed(1);
+    assert!(held.contains("another process uses this data directory"), "{held}");
+    assert_eq!(tree(&data), before);
+    drop(lock);
     // A human's word is for checksums alone.
     fs::write(ctl.path("bad.tar"), of(older.as_bytes(), &state)).unwrap();
     ctl.run(&restore("bad.tar", &["--yes", "--skip-integrity-check"])).await.ok();
