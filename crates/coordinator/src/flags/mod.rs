@@ -18,6 +18,7 @@ use clap::{ArgAction, Args, builder::BoolishValueParser};
 pub use rebalance::RebalanceFlags;
 
 use crate::{
+    backup::ExportOptions,
     consensus::{Compaction, Config, Timers},
     reports::LivenessLimits,
     state::MAX_KIND,
@@ -156,10 +157,16 @@ pub struct ExportFlags {
 }
 
 impl ExportFlags {
-    /// Where backups go, if anywhere.
+    /// What the flags ask for, if anything.
     #[must_use]
-    pub fn dir(&self) -> Option<&std::path::Path> {
-        Some(&*self.snapshot_export_dir).filter(|dir| !dir.as_os_str().is_empty())
+    pub fn options(&self) -> Option<ExportOptions> {
+        let dir = self.snapshot_export_dir.clone();
+        let wanted = !dir.as_os_str().is_empty();
+        wanted.then_some(ExportOptions {
+            dir,
+            interval: self.snapshot_export_interval,
+            retain: self.snapshot_export_retain,
+        })
     }
 }
 

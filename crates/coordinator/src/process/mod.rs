@@ -1,6 +1,5 @@
 //! `bigfleet coordinator`: one process, one replica, one certificate (§2).
 
-mod exports;
 mod running;
 mod watch;
 

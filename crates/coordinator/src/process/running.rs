@@ -8,8 +8,9 @@ use bigfleet_net::{
 };
 use tokio::task::JoinSet;
 
-use super::{Error, exports, watch, why};
+use super::{Error, watch, why};
 use crate::{
+    backup,
     consensus::{Consensus, ConsensusService, Entropy, GrpcTransport, JoinAddr, Peers, World},
     flags::CoordinatorFlags,
     log::{Observer, RealDisk},
@@ -87,7 +88,14 @@ pub async fn start(
         watching.await;
         Ok(())
     });
-    exports::spawn(&flags.export, &consensus, &metrics, &stop, &mut tasks);
+    if let Some(options) = flags.export.options() {
+        let replica = Arc::new(consensus.clone());
+        let exporting = backup::export(options, replica, metrics.clone(), stop.clone());
+        tasks.spawn(async move {
+            exporting.await;
+            Ok(())
+        });
+    }
     Ok(Running { consensus, tasks, port, stop, stop_port, grpc })
 }
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use bigfleet_coordinator::{
+    backup::Backup,
     consensus::Restore,
     log::{Disk, RealDisk, SnapshotMeta, Snapshots, StoredSnapshot},
     state::State,
@@ -137,17 +138,18 @@ fn cut(state: &State, saved: &StoredSnapshot, dir: &Path) -> Result<f64, Error> 
 
 fn restore(backup: StoredSnapshot, dir: &Path) -> Result<String, Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let began = Instant::now();
     let restore = Restore {
-        backup,
+        backup: Backup::from_snapshot(backup).map_err(|error| failed(&error))?,
         node_id: "c-0".to_owned(),
         raft_address: "127.0.0.1:7791".to_owned(),
         above: None,
         now: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
         incarnation: 1,
-        skip_integrity_check: false,
+        // The backup names its own.
+        uuid: String::new(),
     };
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-    let began = Instant::now();
     restore.into_dir(&disk, &dir.join("restored")).map_err(|error| failed(&error))?;
     Ok(seconds(began.elapsed()))
 }
