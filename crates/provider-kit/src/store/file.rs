@@ -231,7 +231,9 @@ fn write(database: &Database, batch: &Batch) -> Result<(), redb::Error> {
         for (shard, epoch) in &batch.epochs {
             epochs.insert(&**shard, *epoch)?;
         }
-        if active(Mutant::StoreScans) {
+        // Once a call, not once a commit: a group of calls costs as much as they
+        // would one by one, however fast the disk is.
+        for _ in batch.marks.iter().filter(|_| active(Mutant::StoreScans)) {
             let all: Vec<_> = machines
                 .iter()?
                 .map(|row| row.map(|(id, bytes)| (id.value().to_owned(), bytes.value().to_vec())))

@@ -253,10 +253,14 @@ async fn st_15(t: Case) -> Outcome {
     let bound = t.time(Duration::from_millis(250));
     let time = Duration::from_secs(30);
     // A fleet large enough that a store which walks it shows.
-    let own = if t.options().scale_seed > 0 {
-        t.boot(t.options().scale_seed, &[]).await.ok()
-    } else {
-        None
+    let own = match t.options().scale_seed {
+        0 => None,
+        seed => match t.boot(seed, &[]).await {
+            Ok(instance) => Some(instance),
+            // A target that only has an address keeps the fleet it has.
+            Err(Stop::Short(_)) => None,
+            Err(failed) => return Err(failed),
+        },
     };
     let t = own.as_ref().map_or_else(|| t.clone(), |instance| t.on(instance.wire()));
     let machines = t.idles(WORKERS as usize).await?;
