@@ -1,0 +1,1 @@
+//! What the processes inside a cluster share.

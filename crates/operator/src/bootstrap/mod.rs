@@ -1,0 +1,1 @@
+//! What a machine is told to join the cluster.

@@ -1,0 +1,3 @@
+//! `bigfleet-operator`.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Machines as Nodes and UpcomingNodes; drains.

@@ -1,0 +1,1 @@
+//! CapacityRequests folded into the needs of a cluster.

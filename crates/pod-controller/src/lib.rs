@@ -1,0 +1,1 @@
+//! One CapacityRequest per pod, for the pod's whole life.

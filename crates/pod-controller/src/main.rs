@@ -1,0 +1,3 @@
+//! `bigfleet-unschedulable-pod-controller`.
+
+fn main() {}
