@@ -33,7 +33,7 @@ per replica, since a pod template is the same for all. Takes (list name values).
 {{- $values := index . 1 -}}
 - name: tls
   projected:
-    defaultMode: 0440
+    defaultMode: 288 # 0440
     sources:
       {{- if $values.tls.secretNameTemplate }}
       {{- range $ordinal := until (int $values.replicas) }}

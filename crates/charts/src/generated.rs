@@ -14,10 +14,8 @@ pub struct File {
 /// All of them; equal sources give equal bytes.
 pub fn files() -> Result<Vec<File>, Error> {
     let source = Source::load()?;
-    let mut files = vec![File {
-        path: "docs/reference/metrics.md".to_owned(),
-        text: reference::page(&source),
-    }];
+    let mut files =
+        vec![File { path: "docs/reference/metrics.md".to_owned(), text: reference::page(&source) }];
     for chart in source.charts() {
         files.push(File {
             path: format!("charts/{chart}/templates/prometheusrule.yaml"),

@@ -8,11 +8,7 @@ use crate::{
 };
 
 /// Replaces each `<mark>{name}`; an unknown name is an error.
-fn fill(
-    text: &str,
-    mark: char,
-    value: impl Fn(&str) -> Option<String>,
-) -> Result<String, Error> {
+fn fill(text: &str, mark: char, value: impl Fn(&str) -> Option<String>) -> Result<String, Error> {
     let open = format!("{mark}{{");
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

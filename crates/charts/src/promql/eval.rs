@@ -55,9 +55,7 @@ fn scalar(expr: &Expr, store: &Store, at: i64) -> Result<f64, Error> {
 fn call(function: &str, arguments: &[Expr], store: &Store, at: i64) -> Result<Value, Error> {
     Ok(match (function, arguments) {
         ("time", []) => Value::Scalar(at as f64),
-        ("vector", [number]) => {
-            Value::Vector(vec![(Labels::new(), scalar(number, store, at)?)])
-        }
+        ("vector", [number]) => Value::Vector(vec![(Labels::new(), scalar(number, store, at)?)]),
         ("abs", [series]) => {
             Value::Vector(mapped(vector(series, store, at)?, |value| Some(value.abs())))
         }
@@ -65,10 +63,9 @@ fn call(function: &str, arguments: &[Expr], store: &Store, at: i64) -> Result<Va
             let absent = vector(series, store, at)?.is_empty();
             Value::Vector(absent.then(|| (Labels::new(), 1.0)).into_iter().collect())
         }
-        ("histogram_quantile", [q, buckets]) => Value::Vector(histogram_quantile(
-            scalar(q, store, at)?,
-            vector(buckets, store, at)?,
-        )),
+        ("histogram_quantile", [q, buckets]) => {
+            Value::Vector(histogram_quantile(scalar(q, store, at)?, vector(buckets, store, at)?))
+        }
         ("quantile_over_time", [q, range]) => {
             let q = scalar(q, store, at)?;
             over(range, store, at, |window| quantile(q, window))?

@@ -23,9 +23,9 @@ pub(super) fn over_window(name: &str) -> Option<fn(&Window) -> Option<f64>> {
         "rate" => rate,
         "increase" => increase,
         "deriv" => slope,
-        "changes" => |window| {
-            Some(window.windows(2).filter(|pair| pair[0].1 != pair[1].1).count() as f64)
-        },
+        "changes" => {
+            |window| Some(window.windows(2).filter(|pair| pair[0].1 != pair[1].1).count() as f64)
+        }
         "min_over_time" => |window| window.iter().map(|sample| sample.1).reduce(f64::min),
         "max_over_time" => |window| window.iter().map(|sample| sample.1).reduce(f64::max),
         "count_over_time" => |window| Some(window.len() as f64),
@@ -87,8 +87,9 @@ pub(super) fn histogram_quantile(q: f64, buckets: Vector) -> Vector {
             }
             let rank = q * total;
             let at = buckets.iter().position(|bucket| bucket.1 >= rank)?;
-            let (below, lower) =
-                at.checked_sub(1).map_or((0.0, 0.0), |before| (buckets[before].1, buckets[before].0));
+            let (below, lower) = at
+                .checked_sub(1)
+                .map_or((0.0, 0.0), |before| (buckets[before].1, buckets[before].0));
             let (upper, count) = buckets[at];
             let value = if upper.is_infinite() {
                 lower

@@ -39,8 +39,7 @@ pub(super) fn lex(expr: &str) -> Result<Vec<Token>, Error> {
             (Token::Word(rest[..end].to_owned()), end)
         } else {
             let symbol = SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol));
-            let symbol =
-                symbol.ok_or_else(|| Error::new(format!("unexpected {first:?}"), expr))?;
+            let symbol = symbol.ok_or_else(|| Error::new(format!("unexpected {first:?}"), expr))?;
             (Token::Symbol(symbol), symbol.len())
         };
         tokens.push(token);

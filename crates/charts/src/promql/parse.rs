@@ -116,9 +116,8 @@ impl Parser<'_> {
     }
 
     fn ranged(&self, expr: Expr, range: &str) -> Result<Expr, Error> {
-        let seconds = |text| {
-            duration(text).ok_or_else(|| self.error(format!("bad duration {text:?}")))
-        };
+        let seconds =
+            |text| duration(text).ok_or_else(|| self.error(format!("bad duration {text:?}")));
         match (expr, range.split_once(':')) {
             (Expr::Selector(selector), None) => {
                 Ok(Expr::Selector(Selector { range: Some(seconds(range)?), ..selector }))

@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn the_notation_of_promtool() {
-        let numbers = |text| notation(text).map(|all| all.into_iter().flatten().collect::<Vec<_>>());
+        let numbers =
+            |text| notation(text).map(|all| all.into_iter().flatten().collect::<Vec<_>>());
         assert_eq!(numbers("1 2"), Some(vec![1.0, 2.0]));
         assert_eq!(numbers("0+2x3"), Some(vec![0.0, 2.0, 4.0, 6.0]));
         assert_eq!(numbers("5x2"), Some(vec![5.0; 3]));
