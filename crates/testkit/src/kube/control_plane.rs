@@ -182,34 +182,33 @@ impl ControlPlane {
         run(self.kubectl().args(["apply", "--server-side", "--filename"]).arg(path))
     }
 
-    /// Renders a chart with these `--set` values and applies what comes out.
+    /// Renders a chart with these arguments of helm (`--set=…`, `--show-only=…`) and applies what
+    /// comes out.
     pub fn apply_chart(
         &self,
         chart: &Path,
-        release: &str,
+        name: &str,
         namespace: &str,
-        values: &[&str],
+        args: &[&str],
     ) -> Result<String, Error> {
-        let rendered = run(helm_values(
-            self.helm().args(["template", release]).arg(chart),
-            namespace,
-            values,
-        ))?;
+        let rendered =
+            run(release(self.helm().args(["template", name]).arg(chart), namespace, args))?;
         self.apply(&rendered)
     }
 
-    /// Installs a chart, or upgrades its release; pods need not come up.
+    /// Installs a chart with these arguments of helm, or upgrades its release; pods need not come
+    /// up.
     pub fn install_chart(
         &self,
         chart: &Path,
-        release: &str,
+        name: &str,
         namespace: &str,
-        values: &[&str],
+        args: &[&str],
     ) -> Result<String, Error> {
-        run(helm_values(
-            self.helm().args(["upgrade", "--install", "--create-namespace", release]).arg(chart),
+        run(release(
+            self.helm().args(["upgrade", "--install", "--create-namespace", name]).arg(chart),
             namespace,
-            values,
+            args,
         ))
     }
 
@@ -265,9 +264,8 @@ fn or_skip(started: Result<ControlPlane, Error>) -> Option<ControlPlane> {
     }
 }
 
-fn helm_values<'a>(command: &'a mut Command, namespace: &str, values: &[&str]) -> &'a mut Command {
-    command.args(["--namespace", namespace]);
-    command.args(values.iter().flat_map(|value| ["--set", value]))
+fn release<'a>(command: &'a mut Command, namespace: &str, args: &[&str]) -> &'a mut Command {
+    command.args(["--namespace", namespace]).args(args)
 }
 
 /// Runs a command to its end; what it printed.
