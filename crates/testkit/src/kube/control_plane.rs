@@ -191,8 +191,11 @@ impl ControlPlane {
         namespace: &str,
         args: &[&str],
     ) -> Result<String, Error> {
-        let rendered =
-            run(release(self.helm().args(["template", name]).arg(chart), namespace, args))?;
+        let rendered = run(release(
+            self.helm().args(["template", "--validate", name]).arg(chart),
+            namespace,
+            args,
+        ))?;
         self.apply(&rendered)
     }
 
