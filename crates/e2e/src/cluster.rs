@@ -19,6 +19,7 @@ use kube::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
     agent::{Agent, Habits},
@@ -34,11 +35,16 @@ pub struct Cluster {
     agent: Agent,
     client: Client,
     plane: ControlPlane,
+    _turn: SemaphorePermit<'static>,
 }
+
+/// One cluster at a time: its processes alone fill a small machine.
+static TURN: Semaphore = Semaphore::const_new(1);
 
 impl Cluster {
     /// Starts one for a test, or says why the test is skipped and returns `None`.
     pub async fn start_or_skip(habits: Habits) -> Option<Self> {
+        let turn = TURN.acquire().await.unwrap();
         let plane = tokio::task::spawn_blocking(ControlPlane::start_cluster_or_skip).await;
         let plane = plane.unwrap()?;
         let client = client::connect(Some(plane.kubeconfig()), "bigfleet-e2e").await.unwrap();
@@ -47,7 +53,7 @@ impl Cluster {
             apply_parts(&plane, chart, parts);
         }
         let agent = Agent::start(client.clone(), habits);
-        Some(Self { agent, client, plane })
+        Some(Self { agent, client, plane, _turn: turn })
     }
 
     /// The administrator's client.

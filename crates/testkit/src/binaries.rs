@@ -18,7 +18,7 @@ pub fn binary(package: &str) -> PathBuf {
     }
     // target/<profile>/deps/<test>
     let test = std::env::current_exe().unwrap_or_default();
-    let profile = test.ancestors().nth(2).unwrap_or(Path::new(""));
+    let profile = test.ancestors().nth(2).unwrap_or_else(|| Path::new(""));
     beside(&profile.join("bigfleet"), package)
 }
 
@@ -34,7 +34,7 @@ pub fn beside(ours: &Path, package: &str) -> PathBuf {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let profile = ours.parent().and_then(Path::file_name).and_then(|name| name.to_str());
         let profile = profile.filter(|name| *name != "debug").unwrap_or("dev");
-        let target = ours.ancestors().nth(2).unwrap_or(Path::new("target"));
+        let target = ours.ancestors().nth(2).unwrap_or_else(|| Path::new("target"));
         let built = Command::new(cargo)
             .args(["build", "--locked", &format!("--package={package}")])
             .args([format!("--profile={profile}")])

@@ -162,11 +162,10 @@ impl<P: PartialEq + Send + Sync + 'static> Store<P> {
     }
 
     /// Every step from now on, in order and without loss. What is known already comes first, as
-    /// one [`Change::Swapped`]. A feed that nobody reads grows: drop it instead.
+    /// one [`Change::Swapped`]; before the first list is complete there is no step. A feed that nobody reads grows: drop it instead.
     #[must_use]
     pub fn changes(&self) -> Feed<P> {
-        let feed = self.write(|table| table.feed(self.state() != State::Unsynced));
-        Feed { feed }
+        Feed { feed: self.write(Table::feed) }
     }
 
     fn read<T>(&self, read: impl FnOnce(&Table<P>) -> T) -> T {

@@ -37,20 +37,23 @@ pub enum Change<P> {
 #[derive(Debug)]
 pub(super) struct Table<P> {
     pub(super) items: Items<P>,
+    /// Whether a list has ever been complete.
+    listed: bool,
     feeds: Vec<mpsc::UnboundedSender<Change<P>>>,
 }
 
 impl<P> Default for Table<P> {
     fn default() -> Self {
-        Self { items: Items::default(), feeds: Vec::new() }
+        Self { items: Items::default(), listed: false, feeds: Vec::new() }
     }
 }
 
 impl<P: PartialEq> Table<P> {
-    /// A feed that starts from nothing: what is known already comes as its first step.
-    pub(super) fn feed(&mut self, synced: bool) -> mpsc::UnboundedReceiver<Change<P>> {
+    /// A feed that starts from nothing: what is known already comes as its first step. Before the
+    /// first list it says nothing, for an empty step would read as an empty list.
+    pub(super) fn feed(&mut self) -> mpsc::UnboundedReceiver<Change<P>> {
         let (sender, feed) = mpsc::unbounded_channel();
-        if synced {
+        if self.listed {
             // Nobody can have closed the channel yet.
             let _ = sender.send(Change::Swapped(differences(&Items::default(), &self.items)));
         }
@@ -81,6 +84,7 @@ impl<P: PartialEq> Table<P> {
     /// Puts a complete list in the place of everything; what was there is the caller's to drop.
     pub(super) fn swap(&mut self, items: Items<P>) -> Items<P> {
         let before = std::mem::replace(&mut self.items, items);
+        self.listed = true;
         if !self.feeds.is_empty() {
             let change = Change::Swapped(differences(&before, &self.items));
             self.tell(|| change);
@@ -156,10 +160,11 @@ mod tests {
     #[test]
     fn a_feed_rebuilds_the_table_step_by_step() {
         let mut table = Table::default();
-        let mut early = table.feed(false);
+        let mut early = table.feed();
+        assert!(early.try_recv().is_err(), "nothing is known yet, not even that there is nothing");
         table.swap(items(&[("a", 1), ("b", 2)]));
         table.put(key("c"), 3);
-        let mut late = table.feed(true);
+        let mut late = table.feed();
         table.put(key("a"), 10);
         table.remove(KeyRef { namespace: Some("apps"), name: "b" });
         table.remove(KeyRef { namespace: Some("apps"), name: "never there" });
@@ -177,7 +182,8 @@ mod tests {
     fn an_unchanged_projection_is_no_change() {
         let mut table = Table::default();
         table.swap(items(&[("a", 1)]));
-        let mut feed = table.feed(false);
+        let mut feed = table.feed();
+        assert!(feed.try_recv().is_ok());
         table.put(key("a"), 1);
         table.swap(items(&[("a", 1)]));
         assert_eq!(feed.try_recv().unwrap(), Change::Swapped(Vec::new()));
@@ -187,7 +193,7 @@ mod tests {
     #[test]
     fn a_dropped_feed_is_forgotten() {
         let mut table = Table::default();
-        drop(table.feed(false));
+        drop(table.feed());
         table.put(key("a"), 1);
         assert!(table.feeds.is_empty());
     }
