@@ -49,6 +49,15 @@ impl Part {
     }
 }
 
+impl Drop for Part {
+    /// What it said last tells why a test failed.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("--- end of the log of {} ---\n{}", self.name, self.process.tail());
+        }
+    }
+}
+
 /// Where the processes of a test are, whether they run or not.
 #[derive(Debug)]
 pub struct Fleet {
