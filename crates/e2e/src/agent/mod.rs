@@ -65,7 +65,7 @@ impl Habits {
         let named_as_machine = match std::env::var("BIGFLEET_E2E_NAMES").as_deref() {
             Ok("machine") => true,
             Ok(_) => false,
-            Err(_) => std::process::id() % 2 == 0,
+            Err(_) => std::process::id().is_multiple_of(2),
         };
         println!("BIGFLEET_E2E_NAMES={}", if named_as_machine { "machine" } else { "other" });
         Self { named_as_machine, ..Self::default() }
