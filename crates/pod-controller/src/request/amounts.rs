@@ -58,7 +58,8 @@ pub struct Amounts(Vec<(Box<str>, Amount)>);
 
 impl Amounts {
     pub(super) fn read(written: Option<&BTreeMap<String, Written>>) -> Self {
-        let read = |(name, text): (&String, &Written)| (name.as_str().into(), Amount::read(&text.0));
+        let read =
+            |(name, text): (&String, &Written)| (name.as_str().into(), Amount::read(&text.0));
         Self(written.into_iter().flatten().map(read).collect())
     }
 
@@ -111,7 +112,8 @@ impl Amounts {
 
     /// One of `name` more.
     pub fn count(&mut self, name: &str) {
-        let one = Amount::Known(Quantity::from_millis(1000, bigfleet_model::quantity::Family::Decimal));
+        let one =
+            Amount::Known(Quantity::from_millis(1000, bigfleet_model::quantity::Family::Decimal));
         self.add(Self(vec![(name.into(), one)]));
     }
 }

@@ -82,11 +82,9 @@ impl<'a> Statuses<'a> {
     fn request(&self, container: &Container) -> Amounts {
         let wanted = requests(container.resources.as_ref());
         match self.named(&container.name) {
-            Some(status) => self.resized(
-                wanted,
-                status.resources.as_ref(),
-                status.allocated_resources.as_ref(),
-            ),
+            Some(status) => {
+                self.resized(wanted, status.resources.as_ref(), status.allocated_resources.as_ref())
+            }
             None => Amounts::read(wanted),
         }
     }
