@@ -3,10 +3,7 @@
 use std::{collections::HashMap, fmt, fs, path::Path};
 
 use bigfleet_model::Quantity;
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error as _, Visitor},
-};
+use serde::{Deserialize, Deserializer, de::Visitor};
 
 /// The file cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -90,7 +90,7 @@ async fn work(
 ) -> Result<(), Error> {
     let world = World::new(flags.scope());
     let (watched, client, until) = (world.clone(), paced.client().clone(), stop.clone());
-    let watching = tokio::spawn(async move { watched.run(&client, &until).await });
+    let watching = tokio::spawn(async move { Box::pin(watched.run(&client, &until)).await });
     tokio::select! {
         () = stop.requested() => return Ok(()),
         synced = world.wait_synced(SYNC_CAP) => synced?,

@@ -1,5 +1,7 @@
 //! What the Kubernetes libraries count for a pod, line by line (§8.3, invariant 13).
 
+#![allow(clippy::unwrap_used)]
+
 use std::{collections::BTreeMap, fs};
 
 use bigfleet_model::Quantity;

@@ -15,7 +15,7 @@ use crate::{existing::Existing, pod::Pod};
 
 /// What is derived from the caches, kept up to date with them.
 #[derive(Debug, Default)]
-pub struct Index {
+pub(crate) struct Index {
     mentions: Mutex<Mentions>,
     strays: Mutex<Strays>,
 }
@@ -23,14 +23,14 @@ pub struct Index {
 impl Index {
     /// Names of the requests that bear the pod's label under another name than its own.
     #[must_use]
-    pub fn strays(&self, pod: &Pod) -> Vec<Box<str>> {
+    pub(crate) fn strays(&self, pod: &Pod) -> Vec<Box<str>> {
         lock(&self.strays).of(&pod.namespace, &pod.uid).map(Into::into).collect()
     }
 }
 
 /// The changes of all caches.
 #[derive(Debug)]
-pub struct Changes {
+pub(crate) struct Changes {
     pods: Feed<Pod>,
     requests: Feed<Existing>,
     unmanaged: Feed<()>,
@@ -42,7 +42,7 @@ pub struct Changes {
 impl Changes {
     /// From what is known now on, which comes first.
     #[must_use]
-    pub fn of(world: &World) -> Self {
+    pub(crate) fn of(world: &World) -> Self {
         Self {
             pods: world.pods.changes(),
             requests: world.requests.changes(),
@@ -54,7 +54,7 @@ impl Changes {
     }
 
     /// Takes in what has already happened.
-    pub fn catch_up(&mut self, index: &Index, queue: &Queue) {
+    pub(crate) fn catch_up(&mut self, index: &Index, queue: &Queue) {
         let follow = Follow { index, queue };
         while let Some(change) = self.pods.try_next() {
             each(change, &mut |change| follow.pod(change));
@@ -65,7 +65,7 @@ impl Changes {
     }
 
     /// Takes in what happens, for ever.
-    pub async fn follow(mut self, index: Arc<Index>, queue: Arc<Queue>) {
+    pub(crate) async fn follow(mut self, index: Arc<Index>, queue: Arc<Queue>) {
         let follow = Follow { index: &index, queue: &queue };
         loop {
             tokio::select! {

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bigfleet_in_cluster::{Error, Store, store::Selection};
+use bigfleet_in_cluster::{Error, Store, refusal, store::Selection};
 use bigfleet_net::shutdown::Shutdown;
 use kube::{
     Api, Client,
@@ -22,9 +22,9 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// The groups, and whether it is known that there are any. Clones share one state.
 #[derive(Clone, Debug)]
-pub struct Groups {
+pub(crate) struct Groups {
     /// Those with a topology constraint.
-    pub store: Store<Group>,
+    pub(crate) store: Store<Group>,
     served: Arc<watch::Sender<Option<bool>>>,
 }
 
@@ -36,7 +36,7 @@ impl Default for Groups {
 
 impl Groups {
     /// Looks for the API, and follows it where it is served.
-    pub async fn run(&self, client: &Client, again: Duration, shutdown: &Shutdown) {
+    pub(crate) async fn run(&self, client: &Client, again: Duration, shutdown: &Shutdown) {
         let resource = loop {
             let wait = match served(client).await {
                 Ok(Some(resource)) => break resource,
@@ -61,7 +61,7 @@ impl Groups {
     }
 
     /// Returns when it is known that there are none, or all are known.
-    pub async fn wait_synced(&self, cap: Duration) -> Result<(), Error> {
+    pub(crate) async fn wait_synced(&self, cap: Duration) -> Result<(), Error> {
         let mut served = self.served.subscribe();
         let known = tokio::time::timeout(cap, served.wait_for(Option::is_some)).await;
         match known {
@@ -78,7 +78,12 @@ impl Groups {
 
 /// The version of PodGroups that is served, the preferred one first.
 async fn served(client: &Client) -> Result<Option<ApiResource>, kube::Error> {
-    let groups = client.list_api_groups().await?.groups;
+    let groups = match client.list_api_groups().await {
+        Ok(list) => list.groups,
+        // A server that does not say what it serves.
+        Err(error) if refusal::code(&error) == Some(404) => return Ok(None),
+        Err(error) => return Err(error),
+    };
     let Some(group) = groups.into_iter().find(|group| group.name == GROUP) else {
         return Ok(None);
     };

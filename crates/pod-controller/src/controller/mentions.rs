@@ -11,7 +11,7 @@ use crate::pod::{Phase, Pod};
 
 /// Something that a pod names and that its request depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Mention {
+pub(crate) enum Mention {
     /// The node it is bound to.
     Node(Arc<str>),
     /// The claim of one of its volumes.
@@ -22,11 +22,11 @@ pub enum Mention {
 
 /// Pods by what they name.
 #[derive(Debug, Default)]
-pub struct Mentions(HashMap<Mention, HashSet<ObjectKey>>);
+pub(crate) struct Mentions(HashMap<Mention, HashSet<ObjectKey>>);
 
 impl Mentions {
     /// A pod came, changed or went.
-    pub fn update(&mut self, key: &ObjectKey, before: Option<&Pod>, after: Option<&Pod>) {
+    pub(crate) fn update(&mut self, key: &ObjectKey, before: Option<&Pod>, after: Option<&Pod>) {
         let (before, after) = (of(before), of(after));
         for gone in before.iter().filter(|mention| !after.contains(mention)) {
             if let Some(pods) = self.0.get_mut(gone) {
@@ -42,17 +42,14 @@ impl Mentions {
     }
 
     /// The pods that name it.
-    pub fn pods(&self, mention: &Mention) -> impl Iterator<Item = &ObjectKey> {
+    pub(crate) fn pods(&self, mention: &Mention) -> impl Iterator<Item = &ObjectKey> {
         self.0.get(mention).into_iter().flatten()
     }
 }
 
 fn of(pod: Option<&Pod>) -> Vec<Mention> {
     let Some(pod) = pod.filter(|pod| pod.phase == Phase::Alive) else { return Vec::new() };
-    let here = |name: &str| ObjectKey {
-        namespace: Some(pod.namespace.clone()),
-        name: name.into(),
-    };
+    let here = |name: &str| ObjectKey { namespace: Some(pod.namespace.clone()), name: name.into() };
     let node = pod.node.clone().map(Mention::Node);
     let group = pod.group.as_deref().map(|group| Mention::Group(here(group)));
     let claims = pod.claims.iter().map(|claim| Mention::Claim(here(claim)));

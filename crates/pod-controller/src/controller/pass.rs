@@ -6,23 +6,23 @@ use bigfleet_in_cluster::ObjectKey;
 
 /// The pods that are still to be seen to; none once the pass is over.
 #[derive(Debug, Default)]
-pub struct Pass(Option<HashSet<ObjectKey>>);
+pub(crate) struct Pass(Option<HashSet<ObjectKey>>);
 
 impl Pass {
     /// Begins with these pods.
-    pub fn begin(&mut self, pods: impl IntoIterator<Item = ObjectKey>) {
+    pub(crate) fn begin(&mut self, pods: impl IntoIterator<Item = ObjectKey>) {
         self.0 = Some(pods.into_iter().collect());
         self.end_if_empty();
     }
 
     /// This pod is seen to; true once, when it was the last.
-    pub fn settle(&mut self, pod: &ObjectKey) -> bool {
+    pub(crate) fn settle(&mut self, pod: &ObjectKey) -> bool {
         self.0.as_mut().is_some_and(|waiting| waiting.remove(pod)) && self.end_if_empty()
     }
 
     /// Whether all pods are seen to.
     #[must_use]
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.0.is_none()
     }
 

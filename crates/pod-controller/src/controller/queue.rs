@@ -16,7 +16,7 @@ const LAST_RETRY: Duration = Duration::from_secs(60);
 
 /// How a look at a pod ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
+pub(crate) enum Done {
     /// Nothing more to do until something changes.
     Settled,
     /// Look again then, though nothing changes.
@@ -27,7 +27,7 @@ pub enum Done {
 
 /// Keys in the order they came, each in one place only.
 #[derive(Debug)]
-pub struct Queue {
+pub(crate) struct Queue {
     state: Mutex<State>,
     wake: Notify,
     depth: Gauge,
@@ -61,23 +61,23 @@ enum Place {
 impl Queue {
     /// An empty one that takes nothing in yet.
     #[must_use]
-    pub fn new(depth: Gauge) -> Self {
+    pub(crate) fn new(depth: Gauge) -> Self {
         Self { state: Mutex::default(), wake: Notify::new(), depth }
     }
 
     /// Takes keys in from now on.
-    pub fn open(&self) {
+    pub(crate) fn open(&self) {
         self.state().open = true;
     }
 
     /// Forgets everything and takes nothing in.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         *self.state() = State::default();
         self.depth.set(0);
     }
 
     /// Asks for a look at this pod.
-    pub fn add(&self, key: ObjectKey) {
+    pub(crate) fn add(&self, key: ObjectKey) {
         let mut state = self.state();
         if !state.open {
             return;
@@ -99,7 +99,7 @@ impl Queue {
     }
 
     /// The next pod to look at; tell [`Queue::done`] how it went.
-    pub async fn next(&self) -> ObjectKey {
+    pub(crate) async fn next(&self) -> ObjectKey {
         loop {
             // Before the look, so that nothing that comes after it is missed.
             let woken = self.wake.notified();
@@ -142,7 +142,7 @@ impl Queue {
     }
 
     /// Ends the look at a pod.
-    pub fn done(&self, key: ObjectKey, how: Done) {
+    pub(crate) fn done(&self, key: ObjectKey, how: Done) {
         let mut state = self.state();
         // Closed meanwhile.
         let Some(entry) = state.entries.get_mut(&key) else { return };
@@ -166,7 +166,7 @@ impl Queue {
     }
 
     /// Gives a key back unseen.
-    pub fn put_back(&self, key: ObjectKey) {
+    pub(crate) fn put_back(&self, key: ObjectKey) {
         self.add(key.clone());
         self.done(key, Done::Settled);
     }

@@ -67,7 +67,9 @@ impl Shared {
             self.warn(key, &pod, &desired);
         }
         match desired.again_at {
-            Some(at) if seen.done == Done::Settled => Seen { done: Done::AgainAt(until(at)), ..seen },
+            Some(at) if seen.done == Done::Settled => {
+                Seen { done: Done::AgainAt(until(at)), ..seen }
+            }
             _ => seen,
         }
     }
@@ -92,7 +94,8 @@ impl Shared {
 
     fn existing(&self, pod: &Pod) -> Vec<Arc<Existing>> {
         let strays = self.index.strays(pod).into_iter();
-        let strays = strays.filter_map(|name| self.world.requests.find(Some(&pod.namespace), &name));
+        let strays =
+            strays.filter_map(|name| self.world.requests.find(Some(&pod.namespace), &name));
         self.world.request_of(pod).into_iter().chain(strays).collect()
     }
 

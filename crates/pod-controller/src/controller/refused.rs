@@ -4,7 +4,7 @@ use bigfleet_in_cluster::refusal;
 
 /// What a refusal means for us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub(crate) enum Refused {
     /// There is one of this name.
     Exists,
     /// The namespace is going or gone, and so is the pod.
@@ -20,7 +20,7 @@ pub enum Refused {
 impl Refused {
     /// Of an attempt to create a request.
     #[must_use]
-    pub fn of(error: &kube::Error) -> Self {
+    pub(crate) fn of(error: &kube::Error) -> Self {
         let kube::Error::Api(status) = error else { return Self::Other };
         let details = status.details.as_ref();
         let cause = |reason: &str| {

@@ -5,39 +5,48 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use bigfleet_in_cluster::ObjectKey;
+
 use crate::{existing::Existing, name::request_name};
 
 /// By the UID of the pod.
 #[derive(Debug, Default)]
-pub struct Strays(HashMap<Arc<str>, Vec<(Arc<str>, Arc<str>)>>);
+pub(crate) struct Strays(HashMap<Arc<str>, Vec<ObjectKey>>);
 
 impl Strays {
     /// A request came, changed or went.
-    pub fn update(
+    pub(crate) fn update(
         &mut self,
         namespace: &Arc<str>,
         before: Option<&Existing>,
         after: Option<&Existing>,
     ) {
+        let key =
+            |name: &Arc<str>| ObjectKey { namespace: Some(namespace.clone()), name: name.clone() };
         if let Some((uid, name)) = before.and_then(stray)
             && let Some(all) = self.0.get_mut(uid)
         {
-            all.retain(|known| known != &(namespace.clone(), name.clone()));
+            let gone = key(name);
+            all.retain(|known| *known != gone);
             if all.is_empty() {
                 self.0.remove(uid);
             }
         }
         if let Some((uid, name)) = after.and_then(stray) {
             let all = self.0.entry(uid.clone()).or_default();
-            all.push((namespace.clone(), name.clone()));
+            all.push(key(name));
             all.sort_unstable();
         }
     }
 
     /// Names of those in this namespace, sorted.
-    pub fn of<'a>(&'a self, namespace: &'a str, pod_uid: &str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn of<'a>(
+        &'a self,
+        namespace: &'a str,
+        pod_uid: &str,
+    ) -> impl Iterator<Item = &'a str> {
         let all = self.0.get(pod_uid).into_iter().flatten();
-        all.filter(move |(at, _)| &**at == namespace).map(|(_, name)| &**name)
+        all.filter(move |key| key.namespace.as_deref() == Some(namespace)).map(|key| &*key.name)
     }
 }
 

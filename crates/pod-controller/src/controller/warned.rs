@@ -14,23 +14,23 @@ use crate::{desired::Warning, pod::Pod};
 
 /// By pod, a hash of what its owner knows.
 #[derive(Debug, Default)]
-pub struct Warned(HashMap<ObjectKey, u64>);
+pub(crate) struct Warned(HashMap<ObjectKey, u64>);
 
 impl Warned {
     /// Whether this is news about the pod.
-    pub fn is_news(&mut self, key: &ObjectKey, pod: &Pod, what: &impl Hash) -> bool {
+    pub(crate) fn is_news(&mut self, key: &ObjectKey, pod: &Pod, what: &impl Hash) -> bool {
         let hash = FixedState::default().hash_one((&pod.uid, what));
         self.0.insert(key.clone(), hash) != Some(hash)
     }
 
     /// Nothing is wrong with this pod.
-    pub fn forget(&mut self, key: &ObjectKey) {
+    pub(crate) fn forget(&mut self, key: &ObjectKey) {
         self.0.remove(key);
     }
 }
 
 /// Tells the owner of `pod`.
-pub fn tell(recorder: &Recorder, pod: &Pod, warning: &Warning) {
+pub(crate) fn tell(recorder: &Recorder, pod: &Pod, warning: &Warning) {
     let (reason, message) = match warning {
         Warning::InvalidPenalty(invalid) => (
             "InvalidPenalty",
@@ -53,7 +53,7 @@ pub fn tell(recorder: &Recorder, pod: &Pod, warning: &Warning) {
 }
 
 /// Tells the owner of `pod` that a quota keeps it from being counted.
-pub fn tell_quota(recorder: &Recorder, pod: &Pod, problem: &str) {
+pub(crate) fn tell_quota(recorder: &Recorder, pod: &Pod, problem: &str) {
     let message = format!(
         "no CapacityRequest could be made, so the fleet does not count this pod: {problem}; raise \
          the namespace's quota of capacityrequests"

@@ -12,7 +12,9 @@ use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, 
 use kube::{Api, Client, ResourceExt};
 
 use super::groups;
-use crate::{existing::Existing, name::request_name, pod::Pod, requirements::Term, selector::NodeSelector};
+use crate::{
+    existing::Existing, name::request_name, pod::Pod, requirements::Term, selector::NodeSelector,
+};
 
 /// A claim that is bound to a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +64,7 @@ pub struct World {
     /// Volumes with a place.
     pub volumes: Store<Volume>,
     /// PodGroups with a topology.
-    pub groups: groups::Groups,
+    pub(crate) groups: groups::Groups,
     scope: Scope,
 }
 
@@ -188,10 +190,12 @@ mod tests {
     #[test]
     fn only_bound_claims_and_placed_volumes_are_kept() {
         let read = |phase: &str| {
-            claim(&serde_json::from_value(json!({
-                "spec": {"volumeName": "v"}, "status": {"phase": phase},
-            }))
-            .unwrap())
+            claim(
+                &serde_json::from_value(json!({
+                    "spec": {"volumeName": "v"}, "status": {"phase": phase},
+                }))
+                .unwrap(),
+            )
         };
         assert_eq!(read("Bound"), Some(Claim { volume: "v".into() }));
         assert_eq!(read("Pending"), None);

@@ -268,7 +268,10 @@ proptest! {
         if let Some(patch) = crate::drift::patch(&from, &to) {
             merge(&mut value, &patch);
         }
-        prop_assert_eq!(serde_json::from_value::<CapacityRequest>(value).unwrap(), to);
+        let reached: CapacityRequest = serde_json::from_value(value).unwrap();
+        prop_assert_eq!(&reached.spec, &to.spec);
+        prop_assert_eq!(Digest::of(&reached), Digest::of(&to));
+        prop_assert_eq!(crate::drift::patch(&reached, &to), None);
     }
 
     /// No operator but the four reaches a request, and there is always a requirement.
