@@ -17,6 +17,7 @@ pub mod pod;
 pub mod process;
 pub mod request;
 pub mod requirements;
+pub mod running;
 pub mod selector;
 pub mod spread;
 pub mod table;

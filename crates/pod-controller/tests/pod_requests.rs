@@ -1,6 +1,6 @@
 //! What the Kubernetes libraries count for a pod, line by line (§8.3, invariant 13).
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::{collections::BTreeMap, fs};
 

@@ -168,11 +168,13 @@ async fn without_the_default_the_phase_is_stamped(site: &Site) {
             let request = site.request(&name).await;
             let request: Option<CapacityRequest> = match request.status {
                 Some(_) if !status_was_written(&request) => None,
-                _ => Some(site.eventually("a stamp", async || {
-                    let request = site.request(&name).await;
-                    status_was_written(&request).then_some(request)
-                })
-                .await),
+                _ => Some(
+                    site.eventually("a stamp", async || {
+                        let request = site.request(&name).await;
+                        status_was_written(&request).then_some(request)
+                    })
+                    .await,
+                ),
             };
             request
         })

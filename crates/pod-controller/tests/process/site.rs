@@ -95,10 +95,7 @@ impl Empty {
         let cluster = self.0;
         let crds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../api/crd");
         kubectl(&cluster, &["apply", "--server-side", "-f", crds]);
-        kubectl(
-            &cluster,
-            &["wait", "--for=condition=Established", "--timeout=60s", "-f", crds],
-        );
+        kubectl(&cluster, &["wait", "--for=condition=Established", "--timeout=60s", "-f", crds]);
         let rights = cluster.kubeconfig().with_file_name("rights.yaml");
         std::fs::write(&rights, RIGHTS).unwrap();
         kubectl(&cluster, &["apply", "-f", &rights.display().to_string()]);

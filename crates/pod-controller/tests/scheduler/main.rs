@@ -3,7 +3,7 @@
 //!
 //! `BIGFLEET_SEED` replays the pods.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod generate;
 mod rig;
