@@ -64,14 +64,12 @@ impl Groups {
     pub(crate) async fn wait_synced(&self, cap: Duration) -> Result<(), Error> {
         let mut served = self.served.subscribe();
         let known = tokio::time::timeout(cap, served.wait_for(Option::is_some)).await;
+        let known = known.ok().and_then(Result::ok).and_then(|served| *served);
         match known {
-            Ok(Ok(served)) if *served == Some(false) => Ok(()),
-            // Nobody knows yet, and the store has nothing either: it says so.
-            Ok(Err(_)) | Err(_) => self.store.wait_synced(Duration::ZERO).await,
-            Ok(Ok(served)) => {
-                drop(served);
-                self.store.wait_synced(cap).await
-            }
+            Some(false) => Ok(()),
+            Some(true) => self.store.wait_synced(cap).await,
+            // Nobody has said, and the store has nothing either: it says so.
+            None => self.store.wait_synced(Duration::ZERO).await,
         }
     }
 }

@@ -106,6 +106,6 @@ pub(crate) async fn within(limit: Duration, what: &str, holds: impl Fn() -> bool
     let deadline = Instant::now() + limit;
     while !holds() {
         assert!(Instant::now() < deadline, "not within {limit:?}: {what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

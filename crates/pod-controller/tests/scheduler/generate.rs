@@ -1,5 +1,7 @@
 //! Random pods that the API server takes.
 
+use std::collections::BTreeMap;
+
 use bigfleet_model::Quantity;
 use bigfleet_scripted::random::Random;
 use bigfleet_unschedulable_pod_controller::request::effective;
@@ -173,4 +175,15 @@ pub(crate) fn status(spec: &Value, random: &mut Random) -> Option<Value> {
             json!([{"type": "PodResizePending", "status": "True", "reason": reason}]);
     }
     Some(status)
+}
+
+/// The least that can be asked of each of these resources.
+pub(crate) fn little_of_each(names: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let least = |name: &str| match name {
+        "cpu" => "1m",
+        "hugepages-2Mi" => "2Mi",
+        _ => "1",
+    };
+    let names = names.keys().map(String::as_str).chain(["cpu"]);
+    names.map(|name| (name.to_owned(), least(name).to_owned())).collect()
 }

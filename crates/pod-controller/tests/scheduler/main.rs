@@ -10,7 +10,7 @@ mod rig;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use bigfleet_model::Quantity;
+use bigfleet_model::{Quantity, QuantitySum};
 use bigfleet_scripted::random::Random;
 use bigfleet_testkit::kube::ControlPlane;
 use bigfleet_unschedulable_pod_controller::request::effective;
@@ -47,7 +47,6 @@ fn pods_inv_13_the_scheduler_agrees_to_the_unit() {
 
 /// What is asked of the scheduler.
 struct Question {
-    spec: Value,
     request: BTreeMap<String, String>,
     /// The resource that the second node has a unit less of.
     short_of: String,
@@ -61,7 +60,7 @@ async fn compare(client: Client, random: &mut Random) {
     }
     let mut questions = Vec::new();
     while questions.len() < PODS {
-        questions.extend(ask(&client, random, questions.len()).await);
+        questions.push(ask(&client, random, questions.len()).await);
     }
     let pods = Api::<Pod>::namespaced(client, "default");
     let deadline = Instant::now() + DECIDED_WITHIN;
@@ -70,15 +69,20 @@ async fn compare(client: Client, random: &mut Random) {
         assert!(Instant::now() < deadline, "only {} pods were decided", decided.len());
         tokio::time::sleep(Duration::from_millis(500)).await;
         for pod in pods.list(&ListParams::default()).await.unwrap() {
+            let name = pod.metadata.name.clone().unwrap();
+            if name.starts_with("placed-") {
+                continue;
+            }
             if let Some(decision) = decision(&pod) {
-                decided.insert(pod.metadata.name.unwrap(), decision);
+                decided.insert(name, (decision, pod));
             }
         }
     }
     for (at, question) in questions.iter().enumerate() {
-        let told = || format!("{:?}\n{}", question.request, question.spec);
-        assert_eq!(decided[&format!("fits-{at}")], Ok(format!("fits-{at}")), "{}", told());
-        let refusal = decided[&format!("short-{at}")].clone();
+        let (fits, pod) = &decided[&format!("fits-{at}")];
+        let told = || format!("{:?}\n{:#?}", question.request, (&pod.spec, &pod.status));
+        assert_eq!(*fits, Ok(format!("fits-{at}")), "{}", told());
+        let refusal = decided[&format!("short-{at}")].0.clone();
         let refusal = refusal.expect_err(&format!("bound, short of {}", question.short_of));
         let expected = format!("Insufficient {}", question.short_of);
         assert!(refusal.contains(&expected), "{refusal}; expected {expected} of {}", told());
@@ -95,48 +99,79 @@ fn decision(pod: &Pod) -> Option<Result<String, String>> {
     Some(Err(refused.message.clone().unwrap_or_default()))
 }
 
-/// One pod twice, and the nodes for it. None if the API server does not take the pod.
-async fn ask(client: &Client, random: &mut Random, at: usize) -> Option<Question> {
+/// One pod twice, and the nodes for it. The scheduler looks at the status of placed pods only, so
+/// one with a status is placed, and another must find the room that is left.
+async fn ask(client: &Client, random: &mut Random, at: usize) -> Question {
     let spec = generate::spec(random);
     let status = generate::status(&spec, random);
     let pods = Api::<Pod>::namespaced(client.clone(), "default");
-    let mut stored = Vec::new();
-    for name in ["fits", "short"].map(|kind| format!("{kind}-{at}")) {
+    let mut stored = Pod::default();
+    for node in ["fits", "short"].map(|kind| format!("{kind}-{at}")) {
+        let name = if status.is_some() { format!("placed-{node}") } else { node.clone() };
         let mut spec = spec.clone();
-        spec["nodeSelector"] = json!({"for": name});
-        spec["schedulingGates"] = json!([{"name": "bigfleet.lucy.sh/test"}]);
-        spec["tolerations"] = json!([{"operator": "Exists"}]);
-        let pod = json!({"metadata": {"name": name}, "spec": spec});
-        let pod = serde_json::from_value(pod).unwrap();
-        let mut made = match pods.create(&PostParams::default(), &pod).await {
-            Ok(made) => made,
-            Err(error) => panic!("{error}\n{spec}"),
-        };
+        if status.is_some() {
+            spec["nodeName"] = node.into();
+        } else {
+            aim(&mut spec, &node);
+            spec["schedulingGates"] = json!([{"name": "bigfleet.lucy.sh/test"}]);
+        }
+        stored = create(&pods, &name, &spec).await;
         if let Some(status) = &status {
             let patch = Patch::Merge(json!({"status": status}));
-            made = pods.patch_status(&name, &PatchParams::default(), &patch).await.unwrap();
+            stored = pods.patch_status(&name, &PatchParams::default(), &patch).await.unwrap();
         }
-        stored.push(made);
     }
     // Of the pod as stored: the API server fills in requests and overhead.
-    let request: BTreeMap<String, String> = effective(&stored[0])
-        .texts()
-        .into_iter()
-        .map(|(name, it)| (name, it.to_string()))
-        .collect();
+    let request: BTreeMap<String, String> =
+        effective(&stored).texts().into_iter().map(|(name, it)| (name, it.to_string())).collect();
     let names: Vec<&String> = request.keys().collect();
     let short_of = names[random.below(names.len() as u64) as usize].clone();
-    let mut less = request.clone();
-    less.insert(short_of.clone(), unit_less(&short_of, &request[&short_of]));
+    let rest = if status.is_some() { generate::little_of_each(&request) } else { BTreeMap::new() };
+    let size = sum(&request, &rest);
+    let mut less = size.clone();
+    less.insert(short_of.clone(), unit_less(&short_of, &size[&short_of]));
     let nodes = Api::<Node>::all(client.clone());
-    for (kind, size) in [("fits", &request), ("short", &less)] {
+    for (kind, size) in [("fits", &size), ("short", &less)] {
         let name = format!("{kind}-{at}");
         let node = serde_json::from_value(node(&name, size)).unwrap();
         nodes.create(&PostParams::default(), &node).await.unwrap();
-        let free = Patch::Merge(json!({"spec": {"schedulingGates": null}}));
-        pods.patch(&name, &PatchParams::default(), &free).await.unwrap();
+        if status.is_some() {
+            let resources = json!({"requests": rest, "limits": rest});
+            let mut spec =
+                json!({"containers": [{"name": "c", "image": "none", "resources": resources}]});
+            aim(&mut spec, &name);
+            create(&pods, &name, &spec).await;
+        } else {
+            let free = Patch::Merge(json!({"spec": {"schedulingGates": null}}));
+            pods.patch(&name, &PatchParams::default(), &free).await.unwrap();
+        }
     }
-    Some(Question { spec: serde_json::to_value(&stored[0]).unwrap(), request, short_of })
+    Question { request, short_of }
+}
+
+/// No other node will do, and this one does in spite of its taint.
+fn aim(spec: &mut Value, node: &str) {
+    spec["nodeSelector"] = json!({"for": node});
+    spec["tolerations"] = json!([{"operator": "Exists"}]);
+}
+
+async fn create(pods: &Api<Pod>, name: &str, spec: &Value) -> Pod {
+    let pod = json!({"metadata": {"name": name}, "spec": spec});
+    let pod = serde_json::from_value(pod).unwrap();
+    match pods.create(&PostParams::default(), &pod).await {
+        Ok(made) => made,
+        Err(error) => panic!("{error}\n{spec}"),
+    }
+}
+
+fn sum(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut sum = a.clone();
+    for (name, text) in b {
+        let amounts = [sum.get(name), Some(text)].into_iter().flatten();
+        let amounts: QuantitySum = amounts.map(|it| it.parse::<Quantity>().unwrap()).collect();
+        sum.insert(name.clone(), amounts.total().to_string());
+    }
+    sum
 }
 
 /// As the scheduler counts: processors by the thousandth, everything else whole.
