@@ -14,11 +14,17 @@ use tokio::{sync::Notify, time::Instant};
 const FIRST_RETRY: Duration = Duration::from_millis(5);
 const LAST_RETRY: Duration = Duration::from_secs(60);
 
+/// Rest after a write. Somebody who writes the same object back (a webhook, a second controller
+/// with a stale cache) must not make us race him.
+const REST: Duration = Duration::from_millis(50);
+
 /// How a look at a pod ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Done {
     /// Nothing more to do until something changes.
     Settled,
+    /// The same after a write.
+    Wrote,
     /// Look again then, though nothing changes.
     AgainAt(Instant),
     /// Try again, later each time.
@@ -56,6 +62,8 @@ enum Place {
     /// Something changed meanwhile.
     RunningStale,
     Waiting(Instant),
+    /// Nothing is asked for; if something is, not before then.
+    Resting(Instant),
 }
 
 impl Queue {
@@ -86,6 +94,12 @@ impl Queue {
             Some(Place::Ready | Place::RunningStale) => return,
             Some(place @ Place::Running) => {
                 *place = Place::RunningStale;
+                return;
+            }
+            Some(place @ Place::Resting(_)) => {
+                if let Place::Resting(at) = *place {
+                    *place = Place::Waiting(at);
+                }
                 return;
             }
             // What changed may be what it failed for.
@@ -124,11 +138,12 @@ impl Queue {
             && *at <= now
             && let Some(Reverse((at, key))) = state.later.pop()
         {
-            if let Some(entry) = state.entries.get_mut(&key)
-                && entry.place == Place::Waiting(at)
-            {
+            let Some(entry) = state.entries.get_mut(&key) else { continue };
+            if entry.place == Place::Waiting(at) {
                 entry.place = Place::Ready;
                 self.push(&mut state, key);
+            } else if entry.place == Place::Resting(at) {
+                state.entries.remove(&key);
             }
         }
         let Some(key) = state.ready.pop_front() else {
@@ -147,11 +162,19 @@ impl Queue {
         // Closed meanwhile.
         let Some(entry) = state.entries.get_mut(&key) else { return };
         entry.failures = if how == Done::Failed { entry.failures.saturating_add(1) } else { 0 };
-        if entry.place == Place::RunningStale {
+        if entry.place == Place::RunningStale && how != Done::Wrote {
             entry.place = Place::Ready;
             return self.push(&mut state, key);
         }
+        let stale = entry.place == Place::RunningStale;
         let at = match how {
+            Done::Wrote if stale => Instant::now() + REST,
+            Done::Wrote => {
+                let at = Instant::now() + REST;
+                entry.place = Place::Resting(at);
+                state.later.push(Reverse((at, key)));
+                return;
+            }
             Done::Settled => {
                 state.entries.remove(&key);
                 return;
@@ -254,6 +277,27 @@ mod tests {
         let begun = Instant::now();
         queue.next().await;
         assert_eq!(begun.elapsed(), FIRST_RETRY);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_is_followed_by_a_rest() {
+        let queue = queue();
+        for changed_meanwhile in [false, true] {
+            queue.add(key("a"));
+            assert_eq!(queue.next().await, key("a"));
+            let begun = Instant::now();
+            if changed_meanwhile {
+                queue.add(key("a"));
+            }
+            queue.done(key("a"), Done::Wrote);
+            queue.add(key("a"));
+            assert_eq!(queue.next().await, key("a"));
+            assert_eq!(begun.elapsed(), REST);
+            queue.done(key("a"), Done::Wrote);
+            tokio::time::sleep(2 * REST).await;
+            assert_eq!(take(&queue), None);
+            assert!(queue.state().entries.is_empty(), "forgotten after the rest");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -35,6 +35,10 @@ impl Seen {
         Self { outcome, done: Done::Settled, settled: true }
     }
 
+    const fn wrote(outcome: Outcome) -> Self {
+        Self { outcome, done: Done::Wrote, settled: true }
+    }
+
     /// Tried again, and nobody waits for it.
     const PUT_OFF: Self = Self { outcome: Outcome::Error, done: Done::Failed, settled: true };
 
@@ -55,22 +59,22 @@ impl Shared {
         }
         let deleted = !desired.delete.is_empty();
         let seen = match &desired.step {
+            Step::Terminal if deleted => Seen::wrote(Outcome::PodTerminal),
             Step::Terminal => Seen::well(Outcome::PodTerminal),
-            Step::Skip if deleted => Seen::well(Outcome::Deleted),
+            Step::Skip if deleted => Seen::wrote(Outcome::Deleted),
             Step::Skip => Seen::well(Outcome::PodSkipped),
-            Step::Keep if deleted => Seen::well(Outcome::Deleted),
+            Step::Keep if deleted => Seen::wrote(Outcome::Deleted),
             Step::Keep => Seen::well(Outcome::Exists),
             Step::Create(wanted) => self.create(key, &pod, wanted).await,
             Step::Patch { name, wanted } => self.patch(key, name, wanted).await,
         };
-        if seen.done == Done::Settled {
-            self.warn(key, &pod, &desired);
+        if seen.done == Done::Failed {
+            return seen;
         }
+        self.warn(key, &pod, &desired);
         match desired.again_at {
-            Some(at) if seen.done == Done::Settled => {
-                Seen { done: Done::AgainAt(until(at)), ..seen }
-            }
-            _ => seen,
+            Some(at) => Seen { done: Done::AgainAt(until(at)), ..seen },
+            None => seen,
         }
     }
 
@@ -110,7 +114,7 @@ impl Shared {
                 if made.status.is_none() {
                     self.stamp(&made).await;
                 }
-                Seen::well(Outcome::Created)
+                Seen::wrote(Outcome::Created)
             }
             Err(error) => match Refused::of(&error) {
                 Refused::Exists => self.patch(key, &wanted.name_any(), wanted).await,
@@ -170,7 +174,7 @@ impl Shared {
             return Seen::well(Outcome::Exists);
         };
         match self.merge(&namespace, name, &patch).await {
-            Ok(_) => Seen::well(Outcome::Updated),
+            Ok(_) => Seen::wrote(Outcome::Updated),
             Err(error) if refusal::code(&error) == Some(422) => {
                 Seen { settled: true, ..self.failed(key, "patch", &error) }
             }

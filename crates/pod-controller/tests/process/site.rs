@@ -170,7 +170,8 @@ impl Site {
         let uid = self.pods("default").get(pod).await.unwrap().uid().unwrap();
         let label = format!("bigfleet.lucy.sh/owned-by-pod={uid}");
         let params = ListParams::default().labels(&label);
-        let mut all = self.requests("default").list(&params).await.unwrap().items;
+        // A definition that has just changed is not served for a moment.
+        let mut all = self.requests("default").list(&params).await.ok()?.items;
         assert!(all.len() <= 1, "{} requests of {pod}", all.len());
         all.pop()
     }
