@@ -62,8 +62,11 @@ enum Place {
     /// Something changed meanwhile.
     RunningStale,
     Waiting(Instant),
-    /// Nothing is asked for; if something is, not before then.
-    Resting(Instant),
+    /// Not before then, and only if something was asked for.
+    Resting {
+        until: Instant,
+        asked: bool,
+    },
 }
 
 impl Queue {
@@ -96,10 +99,8 @@ impl Queue {
                 *place = Place::RunningStale;
                 return;
             }
-            Some(place @ Place::Resting(_)) => {
-                if let Place::Resting(at) = *place {
-                    *place = Place::Waiting(at);
-                }
+            Some(Place::Resting { asked, .. }) => {
+                *asked = true;
                 return;
             }
             // What changed may be what it failed for.
@@ -139,12 +140,17 @@ impl Queue {
             && let Some(Reverse((at, key))) = state.later.pop()
         {
             let Some(entry) = state.entries.get_mut(&key) else { continue };
-            if entry.place == Place::Waiting(at) {
-                entry.place = Place::Ready;
-                self.push(&mut state, key);
-            } else if entry.place == Place::Resting(at) {
-                state.entries.remove(&key);
+            match entry.place {
+                Place::Waiting(due) if due == at => {}
+                Place::Resting { until, asked: true } if until == at => {}
+                Place::Resting { until, asked: false } if until == at => {
+                    state.entries.remove(&key);
+                    continue;
+                }
+                _ => continue,
             }
+            entry.place = Place::Ready;
+            self.push(&mut state, key);
         }
         let Some(key) = state.ready.pop_front() else {
             return Err(state.later.peek().map(|Reverse((at, _))| *at));
@@ -162,20 +168,19 @@ impl Queue {
         // Closed meanwhile.
         let Some(entry) = state.entries.get_mut(&key) else { return };
         entry.failures = if how == Done::Failed { entry.failures.saturating_add(1) } else { 0 };
-        if entry.place == Place::RunningStale && how != Done::Wrote {
+        let asked = entry.place == Place::RunningStale;
+        if how == Done::Wrote {
+            let until = Instant::now() + REST;
+            entry.place = Place::Resting { until, asked };
+            state.later.push(Reverse((until, key)));
+            return self.wake.notify_one();
+        }
+        if asked {
             entry.place = Place::Ready;
             return self.push(&mut state, key);
         }
-        let stale = entry.place == Place::RunningStale;
         let at = match how {
-            Done::Wrote if stale => Instant::now() + REST,
-            Done::Wrote => {
-                let at = Instant::now() + REST;
-                entry.place = Place::Resting(at);
-                state.later.push(Reverse((at, key)));
-                return;
-            }
-            Done::Settled => {
+            Done::Settled | Done::Wrote => {
                 state.entries.remove(&key);
                 return;
             }
