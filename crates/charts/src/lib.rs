@@ -1,7 +1,7 @@
 //! What the charts are generated from, and what holds them to their word. Nothing of it ships.
 //!
 //! [`source`] reads `api/metrics/observability.yaml`, the one list of metrics, alerts and
-//! dashboards; [`reference`], [`rules`] and [`grafana`] write it down for readers, Prometheus and
+//! dashboards; [`mod@reference`], [`rules`] and [`grafana`] write it down for readers, Prometheus and
 //! Grafana; [`charts`] copies into each chart what all share; [`generated`] is all of that as
 //! files. [`promql`] understands the queries well enough to check them and to let alerts fire.
 

@@ -69,7 +69,8 @@ impl Parser<'_> {
         if self.take(symbol) {
             return Ok(());
         }
-        let found = self.tokens.get(self.at).map_or("the end".to_owned(), |one| format!("{one:?}"));
+        let found =
+            self.tokens.get(self.at).map_or_else(|| "the end".to_owned(), |one| format!("{one:?}"));
         Err(self.error(format!("expected {symbol} and found {found}")))
     }
 

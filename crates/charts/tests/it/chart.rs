@@ -15,7 +15,7 @@ fn short(objects: Vec<Value>) -> String {
         if object["kind"] == "PrometheusRule" {
             object["spec"] = json!("as in api/metrics");
         }
-        if let Some(data) = object["data"].as_object_mut() {
+        if let Some(data) = object.get_mut("data").and_then(Value::as_object_mut) {
             for (file, content) in data {
                 if file.ends_with(".json") {
                     *content = json!("as in dashboards");

@@ -17,13 +17,10 @@ fn committed_files_are_current() {
 fn generated_folders_hold_nothing_else() {
     let expected: BTreeSet<String> =
         generated::files().unwrap().into_iter().map(|file| file.path).collect();
-    for folder in expected
-        .iter()
-        .filter_map(|path| path.rsplit_once('/'))
-        .map(|(folder, _)| folder)
-        .filter(|folder| folder.ends_with("/dashboards") || folder.ends_with("/crds"))
-        .collect::<BTreeSet<_>>()
-    {
+    let folders: BTreeSet<&str> =
+        expected.iter().filter_map(|path| Some(path.rsplit_once('/')?.0)).collect();
+    let whole = |folder: &&str| folder.ends_with("/dashboards") || folder.ends_with("/crds");
+    for folder in folders.into_iter().filter(whole) {
         for entry in std::fs::read_dir(root().join(folder)).unwrap() {
             let path = format!("{folder}/{}", entry.unwrap().file_name().to_string_lossy());
             assert!(expected.contains(&path), "{path} is not generated; delete it");
