@@ -3,5 +3,6 @@
 //! AvailableCapacities.
 
 pub mod bootstrap;
+pub mod dispatch;
 pub mod nodes;
 pub mod rollup;
