@@ -3,6 +3,7 @@
 //! AvailableCapacities.
 
 pub mod bootstrap;
+pub mod capacity;
 pub mod dispatch;
 pub mod nodes;
 pub mod rollup;

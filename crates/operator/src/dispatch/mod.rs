@@ -7,9 +7,11 @@
 mod clock;
 mod pump;
 mod queue;
+mod retry;
 mod slots;
 
 pub use clock::{Clock, Moment};
 pub use pump::{Pump, Verdict, Work};
 pub use queue::Queue;
+pub(crate) use retry::{Progress, found, until_settled};
 pub use slots::{SLOTS, Slots};

@@ -88,6 +88,7 @@ impl<K: Clone + Eq + Hash + Ord + Send + Sync + 'static> Pump<K> {
             let (pump, work, stop) = (self.clone(), work.clone(), stop.clone());
             workers.spawn(async move {
                 let verdict = tokio::select! {
+                    biased;
                     () = stop.cancelled() => Verdict::Settled,
                     verdict = work.work(key.clone()) => verdict,
                 };

@@ -35,17 +35,13 @@ pub enum Effect {
     Start(Start),
     /// A running drain ends earlier.
     Sooner {
-        /// The node.
-        node: Arc<str>,
         /// Which drain.
         number: u64,
         /// Its new deadline.
         deadline: Moment,
     },
-    /// A running drain stops as if it had never been.
+    /// A running drain stops; no eviction of it is sent any more.
     Stop {
-        /// The node.
-        node: Arc<str>,
         /// Which drain.
         number: u64,
     },
@@ -55,8 +51,8 @@ pub enum Effect {
     Ignored(&'static str),
     /// A frame is worked off.
     Handled {
-        /// The phase it led to.
-        phase: &'static str,
+        /// When it was received.
+        received: Moment,
         /// Nothing had to be written.
         noop: bool,
     },

@@ -103,15 +103,9 @@ impl NodeIndex {
         self.change(name, |nodes| nodes.vanished(name, uid));
     }
 
-    /// A new list took the place of the old one.
-    pub fn swapped(&mut self, nodes: impl IntoIterator<Item = Arc<NodeView>>) {
-        self.nodes.swapped(nodes);
-        self.by_machine.clear();
-        self.by_provider_id.clear();
-        let all: Vec<_> = self.nodes.iter().cloned().collect();
-        for node in &all {
-            self.enter(node);
-        }
+    /// A new list was shown.
+    pub fn relisted(&mut self) {
+        self.nodes.relisted();
     }
 
     /// The server answered a write or a read with this Node.
@@ -182,7 +176,7 @@ mod tests {
 
     fn index(nodes: &[Arc<NodeView>]) -> NodeIndex {
         let mut index = NodeIndex::default();
-        index.swapped(nodes.iter().cloned());
+        nodes.iter().for_each(|node| index.shown(node.clone()));
         index
     }
 

@@ -104,16 +104,11 @@ impl<V: Mirrored> Mirror<V> {
         }
     }
 
-    /// A new list took the place of the old one.
-    pub fn swapped(&mut self, objects: impl IntoIterator<Item = Arc<V>>) {
-        self.cached.clear();
-        for object in objects {
-            self.shown(object);
-        }
+    /// A new list was shown; what it no longer holds will not be shown again.
+    pub fn relisted(&mut self) {
         let cached = &self.cached;
         self.own.retain(|name, own| match own {
-            // Absent from the list, it was listed before our write, or deleted since: a patch
-            // answered 404 will tell.
+            // Absent from the list, it was listed before our write.
             Own::Written(_) => true,
             Own::Deleted(_) => cached.contains_key(name),
         });
@@ -180,7 +175,7 @@ mod tests {
         mirror.wrote(thing("u", 3));
         assert!(mirror.get("a").is_some());
         assert_eq!(mirror.iter().count(), 1);
-        mirror.swapped([]);
+        mirror.relisted();
         assert!(mirror.get("a").is_some());
     }
 

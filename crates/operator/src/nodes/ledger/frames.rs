@@ -14,7 +14,7 @@ impl Ledger {
     /// A frame was received.
     pub(crate) fn frame(&mut self, frame: &NodeStateUpdate, received: u64, now: Moment) {
         if frame.machine_id.is_empty() {
-            self.effects.push(Effect::Ignored("no_machine_id"));
+            self.effects.push(Effect::Ignored("empty_machine_id"));
             return;
         }
         let order = Order { session: self.sessions, received };
@@ -57,7 +57,8 @@ impl Ledger {
                 }
                 self.depart(&key);
             }
-            upcoming::Effect::Ignore | upcoming::Effect::Unknown => {}
+            upcoming::Effect::Ignore => self.effects.push(Effect::Ignored("no_object")),
+            upcoming::Effect::Unknown => {}
         }
         self.due(&key, false);
     }
@@ -85,7 +86,7 @@ impl Ledger {
     pub(super) fn depart(&mut self, key: &Key) {
         let Some(record) = self.records.get_mut(key) else { return };
         record.want = Want::Absent { sure: false };
-        if let Some(machine_id) = &record.machine_id {
+        if let (true, Some(machine_id)) = (self.cleanup, &record.machine_id) {
             let departed = Departed {
                 machine_id: machine_id.clone(),
                 node_name: record.node_name.clone(),

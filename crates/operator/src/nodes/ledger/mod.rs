@@ -26,12 +26,14 @@ use super::upcoming::{Existing, Wanted};
 use super::view::UpcomingView;
 use crate::dispatch::Moment;
 use instructions::Instruction;
-pub(crate) use plan::{Cordon, Deletion, Step, Uncordon};
+pub(crate) use plan::Step;
 use reclaim::{Draining, Part};
 
 /// The state behind [`Nodes`](super::Nodes).
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
+    /// Whether Nodes of departed machines are deleted.
+    cleanup: bool,
     nodes: NodeIndex,
     objects: Mirror<UpcomingView>,
     records: HashMap<Key, Record>,
@@ -149,11 +151,10 @@ impl Ledger {
         }
     }
 
-    /// Forgets everything but the caches: another process holds the lease, or did.
-    pub(crate) fn reset(&mut self) {
-        let (nodes, objects) = (std::mem::take(&mut self.nodes), std::mem::take(&mut self.objects));
-        *self = Self { nodes, objects, sessions: self.sessions, ..Self::default() };
-        self.adopt_objects();
+    /// Nothing is known but the session. Nodes of departed machines are deleted if `cleanup`.
+    pub(crate) fn reset(&mut self, cleanup: bool) {
+        let (session, sessions, resynced) = (self.session, self.sessions, self.resynced);
+        *self = Self { cleanup, session, sessions, resynced, ..Self::default() };
     }
 
     /// Drains that run.

@@ -10,7 +10,7 @@ use crate::nodes::cleanup;
 use crate::nodes::effect::{Effect, NodeId, Told};
 use crate::nodes::identity::Link;
 use crate::nodes::uncordon;
-use crate::nodes::upcoming::{self, Op, Wanted, create, phase_name, status_patch};
+use crate::nodes::upcoming::{self, Op, Wanted, create, status_patch};
 use crate::nodes::view::{NodeView, UpcomingView};
 
 /// The next call of a machine's worker.
@@ -139,12 +139,10 @@ impl Ledger {
 
     /// The frame that waited has its object as it should be.
     fn answer(&mut self, key: &Key) {
-        let phase = self.phase(key);
         let Some(record) = self.records.get_mut(key) else { return };
-        if record.unanswered.take().is_some() {
-            let wrote = std::mem::take(&mut record.wrote);
-            let phase = phase.map_or("Deleted", phase_name);
-            self.effects.push(Effect::Handled { phase, noop: !wrote });
+        if let Some(received) = record.unanswered.take() {
+            let noop = !std::mem::take(&mut record.wrote);
+            self.effects.push(Effect::Handled { received, noop });
         }
     }
 

@@ -139,7 +139,7 @@ impl Ledger {
         keys
     }
 
-    /// Takes the first waiting part of a machine off; `cordoned` names the Node and what it said.
+    /// Takes the first waiting part of a machine off.
     pub(super) fn part_over(&mut self, key: &Key) -> Option<Part> {
         let part = self.records.get_mut(key)?.parts.pop_front()?;
         if let Some(instruction) = self.instructions.get_mut(&part.serial) {
@@ -202,7 +202,7 @@ impl Ledger {
                 drain.deadline = part.deadline;
                 drain.deadline_text = cordon.deadline_text.clone();
                 let (number, deadline) = (drain.number, drain.deadline);
-                self.effects.push(Effect::Sooner { node: node.name, number, deadline });
+                self.effects.push(Effect::Sooner { number, deadline });
             }
             return;
         }
@@ -286,7 +286,7 @@ impl Ledger {
 
     pub(super) fn stop_drain(&mut self, node: &Arc<str>) {
         let Some(drain) = self.drains.remove(node) else { return };
-        self.effects.push(Effect::Stop { node: node.clone(), number: drain.number });
+        self.effects.push(Effect::Stop { number: drain.number });
         self.unmark(&drain.key, node);
         self.drain_over(&drain.serials, false);
     }

@@ -35,19 +35,6 @@ impl Ledger {
         self.check_drain(name);
     }
 
-    /// A new list of Nodes took the place of the old one.
-    pub(crate) fn nodes_swapped(&mut self, nodes: impl IntoIterator<Item = Arc<NodeView>>) {
-        self.nodes.swapped(nodes);
-        let draining: Vec<_> = self.drains.keys().cloned().collect();
-        for name in draining {
-            self.check_drain(&name);
-        }
-        let keys: Vec<Key> = self.records.keys().cloned().collect();
-        for key in keys {
-            self.due(&key, false);
-        }
-    }
-
     /// A drain belongs to one Node, whatever later bears its name.
     fn check_drain(&mut self, name: &Arc<str>) {
         let Some(drain) = self.drains.get(name) else { return };
@@ -68,17 +55,10 @@ impl Ledger {
         self.objects.vanished(name, uid);
     }
 
-    /// A new list of objects took the place of the old one.
-    pub(crate) fn objects_swapped(&mut self, objects: impl IntoIterator<Item = Arc<UpcomingView>>) {
-        self.objects.swapped(objects);
-        self.adopt_objects();
-    }
-
-    pub(super) fn adopt_objects(&mut self) {
-        let names: Vec<_> = self.objects.iter().map(|object| object.name.clone()).collect();
-        for name in names {
-            self.adopt(&name);
-        }
+    /// New lists were shown.
+    pub(crate) fn relisted(&mut self) {
+        self.nodes.relisted();
+        self.objects.relisted();
     }
 
     /// Every object has a record, so that it can be linked and pruned.

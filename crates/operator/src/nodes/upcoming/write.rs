@@ -166,13 +166,13 @@ mod tests {
     #[test]
     fn create_then_status_then_nothing() {
         let wanted = wanted(Phase::Ready);
-        let op = |existing| next_op(&wanted, "m", None, None, existing);
+        let op = |now: Option<UpcomingView>| next_op(&wanted, "m", None, None, now.as_ref());
         assert!(matches!(op(None), Op::Create(_)));
-        let Op::Status(status) = op(Some(&existing(None))) else { panic!() };
+        let Op::Status(status) = op(Some(existing(None))) else { panic!() };
         assert!(status.start);
-        let Op::Status(status) = op(Some(&existing(Some(Phase::Registered)))) else { panic!() };
+        let Op::Status(status) = op(Some(existing(Some(Phase::Registered)))) else { panic!() };
         assert!(!status.start);
-        assert_eq!(op(Some(&existing(Some(Phase::Ready)))), Op::Nothing);
+        assert_eq!(op(Some(existing(Some(Phase::Ready)))), Op::Nothing);
     }
 
     #[test]
