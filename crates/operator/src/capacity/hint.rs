@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use bigfleet_crds::{Availability, AvailableCapacity, AvailableCapacitySpec, Operator, Requirement};
+use bigfleet_crds::{
+    Availability, AvailableCapacity, AvailableCapacitySpec, Operator, Requirement,
+};
 use bigfleet_model::Quantity;
 use bigfleet_model::quantity::Family;
 use bigfleet_wire::v1alpha1::available_capacity_update::Confidence;

@@ -36,7 +36,9 @@ pub(super) struct Ledger {
 enum Want {
     Hint(Hint),
     /// None; `sure` once a delete has been answered.
-    Absent { sure: bool },
+    Absent {
+        sure: bool,
+    },
 }
 
 /// The next call for one hint.
@@ -94,7 +96,8 @@ impl Ledger {
             return Vec::new();
         }
         self.session = None;
-        let known = self.objects.iter().map(|object| crate::nodes::mirror::Mirrored::name(&**object));
+        let known =
+            self.objects.iter().map(|object| crate::nodes::mirror::Mirrored::name(&**object));
         let known: HashSet<Key> = known.chain(self.wants.keys()).cloned().collect();
         let stale: Vec<Key> = known.difference(&self.refreshed).cloned().collect();
         for key in &stale {

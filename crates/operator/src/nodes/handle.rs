@@ -12,9 +12,9 @@ use super::counters::{Counters, PodEvents};
 use super::drain::{Drains, Listener, Outcome, PodName, PodView};
 use super::effect::{Effect, Key, Start, Told};
 use super::ledger::Ledger;
+use super::tell;
 use super::view::{NodeView, UpcomingView};
 use super::worker::Worker;
-use super::tell;
 use crate::dispatch::{Clock, Pump, Slots};
 
 /// How often the ledger looks at what only time changes.

@@ -131,8 +131,7 @@ impl Worker {
         self.count("create", &created);
         let object = match created {
             Err(error) if refusal::code(&error) == Some(409) => {
-                let call =
-                    |client| async move { Api::<UpcomingNode>::all(client).get(key).await };
+                let call = |client| async move { Api::<UpcomingNode>::all(client).get(key).await };
                 self.shared.config.paced.call(Lane::NodeState, call).await?
             }
             created => created?,

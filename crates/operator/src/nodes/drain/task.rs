@@ -14,7 +14,9 @@ use kube::api::{ListParams, PostParams};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, Drain, IN_FLIGHT, Input, Outcome, PodName, PodView, Rotation, Todo, remaining};
+use super::{
+    Answer, Drain, IN_FLIGHT, Input, Outcome, PodName, PodView, Rotation, Todo, remaining,
+};
 use crate::dispatch::{Clock, Moment};
 use crate::nodes::effect::Start;
 
