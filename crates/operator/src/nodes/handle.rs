@@ -3,6 +3,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bigfleet_in_cluster::events::Recorder;
+use bigfleet_in_cluster::store::{Feed, State};
 use bigfleet_in_cluster::{Change, Paced, Store};
 use bigfleet_net::shutdown::Shutdown;
 use bigfleet_wire::v1alpha1::{NodeStateUpdate, ReclaimAck, ReclaimInstruction};
@@ -131,27 +132,29 @@ impl Nodes {
         let config = &shared.config;
         shared.enter(|ledger| ledger.reset(config.cleanup));
         let mut feeds = (config.nodes.changes(), config.upcoming.changes());
-        while let Some(change) = feeds.0.try_next() {
-            shared.enter(|ledger| node_changed(ledger, change));
-        }
-        while let Some(change) = feeds.1.try_next() {
-            shared.enter(|ledger| object_changed(ledger, change));
+        shared.catch_up(&mut feeds);
+        let synced = config.nodes.state() == State::Synced;
+        let synced = synced && config.upcoming.state() == State::Synced;
+        if synced {
+            shared.resume();
         }
         async move {
             let config = &shared.config;
-            let synced = async {
-                let nodes = config.nodes.wait_synced(SYNC_CAP).await;
-                nodes.and(config.upcoming.wait_synced(SYNC_CAP).await)
-            };
-            tokio::select! {
-                () = shutdown.requested() => return,
-                synced = synced => if let Err(error) = synced {
-                    tracing::error!(%error, "nodes cannot be looked after");
-                    return;
+            if !synced {
+                let lists = async {
+                    let nodes = config.nodes.wait_synced(SYNC_CAP).await;
+                    nodes.and(config.upcoming.wait_synced(SYNC_CAP).await)
+                };
+                tokio::select! {
+                    () = shutdown.requested() => return,
+                    lists = lists => if let Err(error) = lists {
+                        tracing::error!(%error, "nodes cannot be looked after");
+                        return;
+                    }
                 }
+                shared.catch_up(&mut feeds);
+                shared.resume();
             }
-            let (now, wall) = (config.clock.now(), config.clock.wall());
-            shared.enter(|ledger| ledger.resume(now, wall));
             let follow = async {
                 loop {
                     tokio::select! {
@@ -212,6 +215,21 @@ impl Shared {
             effects.into_iter().for_each(|effect| self.carry_out(effect));
         }
         answer
+    }
+
+    fn resume(self: &Arc<Self>) {
+        let (now, wall) = (self.config.clock.now(), self.config.clock.wall());
+        self.enter(|ledger| ledger.resume(now, wall));
+    }
+
+    /// Enters what the caches already know.
+    fn catch_up(self: &Arc<Self>, feeds: &mut (Feed<NodeView>, Feed<UpcomingView>)) {
+        while let Some(change) = feeds.0.try_next() {
+            self.enter(|ledger| node_changed(ledger, change));
+        }
+        while let Some(change) = feeds.1.try_next() {
+            self.enter(|ledger| object_changed(ledger, change));
+        }
     }
 
     fn carry_out(self: &Arc<Self>, effect: Effect) {

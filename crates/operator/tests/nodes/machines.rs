@@ -174,6 +174,7 @@ async fn errors_come_with_failed_and_go_with_it() {
     rig.idle().await;
     assert_eq!(rig.last_error("m"), "");
     rig.put_node("n", "m", true);
+    rig.pass(1).await;
     rig.send(&NodeStateUpdate {
         gone: true,
         last_error: "removed by provider".into(),

@@ -151,9 +151,13 @@ impl Rig {
     }
 
     /// Ends this process, as a kill would: nothing more is written.
-    pub(crate) async fn kill(mut self) -> (Server, Clock) {
+    pub(crate) async fn stop(&mut self) {
         self.stop.request();
         while self.tasks.join_next().await.is_some() {}
+    }
+
+    pub(crate) async fn kill(mut self) -> (Server, Clock) {
+        self.stop().await;
         (self.server, self.clock)
     }
 

@@ -36,7 +36,9 @@ impl Ledger {
         let ended = Some(frame.ended_instruction_id.as_str()).filter(|id| !id.is_empty());
         let ended_instruction = ended.map(Arc::from);
         record.received.frame(Latest { order, state, ended_instruction }, frame.gone);
-        record.unanswered = Some(now);
+        if effect != upcoming::Effect::Ignore {
+            record.unanswered = Some(now);
+        }
         self.learn(&key, &frame.node_name, &frame.provider_id);
         if frame.gone || matches!(state, MachineState::Idle | MachineState::Configuring) {
             self.stop_drain_of(&key);
