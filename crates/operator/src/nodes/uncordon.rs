@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use bigfleet_wire::v1alpha1::MachineState;
 
-use super::view::NodeView;
-
 /// Where something stands in what was received: the session, and its place in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Order {
@@ -69,19 +67,6 @@ impl Received {
                 || self.moved.is_some_and(|moved| instructed < moved && moved < latest.order)
         })
     }
-}
-
-/// Whether the cordon of this Node may be lifted.
-#[must_use]
-pub fn may_uncordon(
-    node: &NodeView,
-    drain_runs: bool,
-    received: &Received,
-    instructed: Option<Order>,
-    session: Option<u64>,
-) -> bool {
-    let (Some(annotated), Some(session)) = (&node.instruction, session) else { return false };
-    !node.cordoned_by_human && !drain_runs && received.returned(annotated, instructed, session)
 }
 
 #[cfg(test)]

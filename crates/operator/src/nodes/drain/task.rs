@@ -165,9 +165,14 @@ impl Drains {
                 api.create_subresource("eviction", name, &params, &eviction(call)).await?;
             Ok(true)
         });
+        let deadline = Moment::from_millis(call.deadline.load(Ordering::SeqCst));
         let sent = tokio::select! {
             biased;
             () = call.stop.cancelled() => return Answer::NotSent,
+            // Taken back, so that a slow server does not act on it after the deadline.
+            () = clock.sleep_until(deadline) => {
+                return Answer::Failing("no answer in time".into(), None);
+            }
             sent = sent => sent,
         };
         let (outcome, answer) = read(sent);

@@ -9,7 +9,6 @@ use crate::dispatch::Moment;
 use crate::nodes::cleanup;
 use crate::nodes::effect::{Effect, NodeId, Told};
 use crate::nodes::identity::Link;
-use crate::nodes::uncordon;
 use crate::nodes::upcoming::{self, Op, Wanted, create, status_patch};
 use crate::nodes::view::{NodeView, UpcomingView};
 
@@ -162,12 +161,21 @@ impl Ledger {
         self.nodes.link(self.records.get(key)?.clues()?).node()
     }
 
-    /// Whether the cordon of the machine's Node may be lifted.
-    pub(super) fn may_uncordon(&self, key: &Key, node: &NodeView) -> bool {
-        let Some(record) = self.records.get(key) else { return false };
-        let instructed = node.instruction.as_ref().and_then(|id| self.instructed.get(id).copied());
-        let busy = self.drains.contains_key(&node.name) || !record.parts.is_empty();
-        uncordon::may_uncordon(node, busy, &record.received, instructed, self.session)
+    /// Whether the cordon of the machine's Node may be lifted. A human's never is.
+    fn may_uncordon(&self, key: &Key, node: &NodeView) -> bool {
+        let waits = self.records.get(key).is_some_and(|record| !record.parts.is_empty());
+        let busy = waits || self.drains.contains_key(&node.name);
+        !busy && !node.cordoned_by_human && self.has_returned(key, node)
+    }
+
+    /// Whether the shard has shown that the reclaim which the Node carries is over and that its
+    /// machine stays.
+    pub(super) fn has_returned(&self, key: &Key, node: &NodeView) -> bool {
+        let (Some(record), Some(id)) = (self.records.get(key), &node.instruction) else {
+            return false;
+        };
+        let instructed = self.instructed.get(id).copied();
+        self.session.is_some_and(|session| record.received.returned(id, instructed, session))
     }
 
     /// The dead Node of a machine that left.

@@ -269,7 +269,7 @@ impl Ledger {
         let Some(record) = self.records.get(key) else { return false };
         let state = record.received.latest.as_ref().map(|latest| latest.state);
         let bound = matches!(state, None | Some(MachineState::Configured | MachineState::Draining));
-        bound && !self.nodes.get(node).is_some_and(|node| self.may_uncordon(key, node))
+        bound && !self.nodes.get(node).is_some_and(|node| self.has_returned(key, node))
     }
 
     /// The machine's binding is over: what runs on its Node from now on is not to be evicted.
@@ -291,9 +291,15 @@ impl Ledger {
         self.drain_over(&drain.serials, false);
     }
 
+    /// A drain is over: its deadline is removed, and whoever the Node belongs to looks again.
     pub(super) fn unmark(&mut self, key: &Key, node: &Arc<str>) {
         self.records.entry(key.clone()).or_default().unmark = Some(node.clone());
         self.due(key, true);
+        // A resumed drain may have begun before the machine of its Node was known.
+        let node = self.nodes.get(node).cloned();
+        for key in node.iter().flat_map(|node| self.candidates(node)).collect::<Vec<_>>() {
+            self.due(&key, true);
+        }
     }
 }
 
