@@ -11,6 +11,21 @@ pub struct Reason {
     pub action: &'static str,
 }
 
+/// Every name that a reason can have.
+pub const NAMES: [&str; 11] = [
+    "UNSPECIFIED",
+    "PRIORITY_STARVED",
+    "NO_MATCHING_SUPPLY",
+    "TOPOLOGY_UNSATISFIABLE",
+    "PREEMPTION_EXHAUSTED",
+    "SPREAD_UNSATISFIABLE",
+    "BOOTSTRAP_REFUSED",
+    "PROVIDER_FAILING",
+    "NO_SESSION",
+    "PREEMPTION_UNDER_WAY",
+    "QUOTA_EXHAUSTED",
+];
+
 /// The finer reason where there is one, else the base reason.
 #[must_use]
 pub fn of(reason: i32, detail: i32) -> Reason {
@@ -83,6 +98,13 @@ mod tests {
         assert_eq!(of(starved, 0).name, "PRIORITY_STARVED");
         assert_eq!(of(starved, UnmetDetail::NoSession as i32).name, "NO_SESSION");
         assert_eq!(of(starved, 99).name, "PRIORITY_STARVED");
+    }
+
+    #[test]
+    fn every_name_is_listed() {
+        let names: Vec<&str> =
+            (0..=4).map(base).chain((1..=6).map(|detail| of(0, detail))).map(|r| r.name).collect();
+        assert_eq!(names, NAMES);
     }
 
     #[test]

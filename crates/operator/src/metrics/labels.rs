@@ -138,3 +138,9 @@ label_sets! {
     OfOutcome { outcome }
     OfWrite { op, outcome }
 }
+
+/// The reasons of the wire, which are named there.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct OfUnmet {
+    pub(super) reason: String,
+}

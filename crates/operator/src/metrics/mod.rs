@@ -16,7 +16,7 @@ pub use labels::{
     DrainOutcome, EvictionOutcome, HoldReason, IgnoredFrame, NodeStatePhase, RenderOutcome,
     RollupPhase, WriteOp, WriteOutcome,
 };
-use labels::{OfOutcome, OfPhase, OfReason, OfWrite};
+use labels::{OfOutcome, OfPhase, OfReason, OfUnmet, OfWrite};
 use prometheus_client::metrics::{
     counter::Counter,
     family::{Family, MetricConstructor},
@@ -79,7 +79,7 @@ pub struct Metrics {
     bootstrap_renders: Family<OfOutcome, Counter>,
     /// Roll-ups that the shard refused.
     pub rollups_rejected: Counter,
-    needs_unmet: Family<OfReason, Gauge>,
+    needs_unmet: Family<OfUnmet, Gauge>,
     /// Conditions and events left out by the limits.
     pub pod_status_skipped: Counter,
     node_frames_ignored: Family<OfReason, Counter>,
@@ -130,6 +130,9 @@ impl Metrics {
     /// A series that does not exist cannot be told from one that is zero.
     fn begin(&self) {
         self.hold(None);
+        for name in bigfleet_model::unmet::NAMES {
+            self.needs_unmet(name, 0);
+        }
         for phase in RollupPhase::ALL {
             drop(self.rollup_phase_duration.get_or_create(&OfPhase { phase: phase.label() }));
         }
@@ -188,10 +191,11 @@ impl Metrics {
         self.capacity_requests_skipped.get_or_create(&OfReason { reason: reason.label() }).inc();
     }
 
-    /// So many needs are unmet for this reason, which is one of a fixed set.
-    pub fn needs_unmet(&self, reason: &'static str, count: usize) {
+    /// So many needs are unmet for the reason of this name.
+    pub fn needs_unmet(&self, name: &str, count: usize) {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        self.needs_unmet.get_or_create(&OfReason { reason }).set(count);
+        let reason = name.to_ascii_lowercase();
+        self.needs_unmet.get_or_create(&OfUnmet { reason }).set(count);
     }
 
     /// A part of handling a node state frame took so long.

@@ -8,7 +8,7 @@ use std::{
 use bigfleet_model::unmet;
 use bigfleet_wire::v1alpha1::NeedStatusUpdate;
 use foldhash::fast::RandomState;
-use hashbrown::HashMap;
+use hashbrown::{Equivalent, HashMap};
 use tokio::time::Instant;
 
 /// A need that was short is looked after for this long when it no longer is.
@@ -23,8 +23,27 @@ pub struct Standing {
     pub coming: i32,
 }
 
-/// Key of a need: fingerprint and group.
-pub type NeedKey = (Box<str>, Box<str>);
+/// A need: fingerprint and group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NeedKey {
+    /// Of the profile.
+    pub fingerprint: Box<str>,
+    /// The gang, or empty.
+    pub group: Box<str>,
+}
+
+/// A need by borrowed texts; hashes alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct NeedRef<'a> {
+    pub(super) fingerprint: &'a str,
+    pub(super) group: &'a str,
+}
+
+impl Equivalent<NeedKey> for NeedRef<'_> {
+    fn equivalent(&self, key: &NeedKey) -> bool {
+        self.fingerprint == &*key.fingerprint && self.group == &*key.group
+    }
+}
 
 /// All needs that the shard spoke of. Memory only; forgotten at disconnect.
 #[derive(Debug, Default)]
@@ -53,7 +72,10 @@ impl Needs {
 
     /// The shard spoke of a need.
     pub fn heard(&self, frame: NeedStatusUpdate) {
-        let key = (frame.profile_fingerprint.as_str().into(), frame.group.as_str().into());
+        let key = NeedKey {
+            fingerprint: frame.profile_fingerprint.as_str().into(),
+            group: frame.group.as_str().into(),
+        };
         let coming = frame.machines_coming.max(0);
         let unmet = (!frame.satisfied).then_some(frame);
         let standing = Standing { unmet, coming };
