@@ -57,7 +57,7 @@ async fn rows_19_and_42_only_the_marker_prunes_and_only_what_it_found_without_a_
     rig.frame("m0", S::Configured);
     rig.idle().await;
     rig.pass(600).await;
-    assert_eq!(rig.server.len::<bigfleet_crds::UpcomingNode>(), 5, "no marker, no prune");
+    assert_eq!(rig.server.number_of::<bigfleet_crds::UpcomingNode>(), 5, "no marker, no prune");
     rig.nodes.resync();
     // Regained after the marker: keeps its object, or gets it back.
     rig.frame("m1", S::Configured);
@@ -229,5 +229,5 @@ async fn operator_inv_09_a_million_frames_of_a_thousand_machines_leave_a_thousan
     tokio::time::sleep(Duration::from_secs(1)).await;
     rig.server.away(false);
     rig.idle().await;
-    assert_eq!(rig.server.len::<bigfleet_crds::UpcomingNode>(), 0);
+    assert_eq!(rig.server.number_of::<bigfleet_crds::UpcomingNode>(), 0);
 }
