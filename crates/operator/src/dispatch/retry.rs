@@ -15,7 +15,7 @@ const QUICK: u32 = 5;
 const PATIENT: Duration = Duration::from_secs(5);
 
 /// What the server refuses for a reason of its own is asked for less often.
-const REFUSED: Duration = Duration::from_secs(60);
+const REFUSED: Duration = Duration::from_secs(15);
 
 /// Calls in a row for one key; a server that takes a write and does not show it must not keep a
 /// worker forever.

@@ -93,8 +93,7 @@ fn of_node(node: &NodeId) -> ObjectReference {
         api_version: Some(Node::api_version(&()).into_owned()),
         kind: Some(Node::kind(&()).into_owned()),
         name: Some(node.name.to_string()),
-        // kubectl looks for events of a Node under its name, not under its uid.
-        uid: Some(node.name.to_string()),
+        uid: Some(node.uid.to_string()),
         ..ObjectReference::default()
     }
 }

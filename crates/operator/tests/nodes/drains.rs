@@ -124,6 +124,19 @@ async fn row_21_a_blocked_drain_fails_at_its_deadline_and_names_the_pod() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_forbidden_eviction_is_tried_again_and_told() {
+    let mut rig = configured().await;
+    rig.put_pod("web", "n");
+    rig.server.on_eviction(|_| Eviction::Refuse(403));
+    rig.reclaim("i", &["m"], 30);
+    rig.until("event", |rig| rig.has_event("BigFleetDrainBlocked")).await;
+    rig.pass(5).await;
+    assert!(rig.counts.evictions("forbidden") >= 2);
+    rig.server.on_eviction(|_| Eviction::Allow);
+    rig.until("Drained", |rig| rig.phase("m") == Some(Phase::Drained)).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn row_22_a_stuck_node_does_not_eat_the_grace_of_others() {
     let mut rig = Rig::new().await;
     for n in 0..3 {
@@ -279,6 +292,52 @@ async fn a_drain_ends_with_its_binding_and_with_its_node() {
     rig.pass(60).await;
     assert_eq!(rig.counts.evictions("blocked"), tried, "another node of that name");
     assert!(!rig.node("n").unschedulable);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_ends_with_its_node_though_nobody_saw_it_go() {
+    let mut rig = configured().await;
+    rig.put_pod("web", "n");
+    rig.server.on_eviction(|_| Eviction::Budget);
+    rig.reclaim("i", &["m"], 600);
+    rig.pass(5).await;
+    rig.server.inject(Fault::unreachable().on(Verb::Watch, "nodes"));
+    rig.server.cut_watches();
+    rig.server.remove::<Node>(None, "n");
+    rig.put_node("n", "m", true);
+    // The next list shows another node in the place of the first.
+    rig.server.gap();
+    rig.server.heal();
+    rig.until("stopped", |rig| rig.counts.drains("stopped") == 1).await;
+    assert!(rig.now() < Duration::from_secs(300));
+    assert_eq!(rig.acks("i"), [(1, 0, false), (1, 0, true)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn operator_inv_10_a_slow_server_evicts_nothing_after_the_deadline() {
+    let mut rig = configured().await;
+    for n in 0..30 {
+        rig.put_pod(&format!("web-{n}"), "n");
+    }
+    let evictions = Arc::new(Mutex::new(Vec::new()));
+    let clock = rig.clock;
+    rig.server.on_eviction({
+        let evictions = evictions.clone();
+        move |_| {
+            evictions.lock().unwrap().push(clock.now());
+            Eviction::Allow
+        }
+    });
+    let slow = Fault::latency(Duration::from_secs(3)).on(Verb::Create, "pods");
+    rig.server.inject(slow.subresource("eviction"));
+    let deadline = rig.now() + Duration::from_secs(8);
+    rig.reclaim("i", &["m"], 8);
+    rig.until("Failed", |rig| rig.phase("m") == Some(Phase::Failed)).await;
+    rig.pass(60).await;
+    let evictions = evictions.lock().unwrap().clone();
+    assert_eq!(evictions.len(), 20, "two rounds of ten: {evictions:?}");
+    assert!(evictions.iter().all(|at| *at < deadline), "{evictions:?}");
+    assert!(rig.last_error("m").starts_with("drain: grace period exceeded: 10 pods remain"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -214,6 +214,42 @@ async fn row_37_a_machine_without_a_node_is_phantom_capacity() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn operator_inv_15_nodes_are_quiet_when_nothing_changes() {
+    let mut rig = Rig::new().await;
+    for (n, state) in [S::Creating, S::Configured, S::Configured, S::Failed].iter().enumerate() {
+        rig.put_node(&format!("n{n}"), &format!("m{n}"), true);
+        rig.frame(&format!("m{n}"), *state);
+    }
+    rig.pass(1).await;
+    rig.reclaim("i", &["m1"], 10);
+    rig.pass(30).await;
+    let writes = rig.server.writes();
+    rig.pass(600).await;
+    assert_eq!(rig.server.writes(), writes);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_server_has_32_handlers_and_a_reclaim_overtakes_what_waits() {
+    let mut rig = Rig::new().await;
+    rig.put_node("n", "m", true);
+    rig.frame("m", S::Configured);
+    rig.idle().await;
+    let slow = Fault::latency(Duration::from_millis(100));
+    rig.server.inject(slow.clone().on(Verb::Create, "upcomingnodes"));
+    rig.server.inject(slow.on(Verb::Patch, "upcomingnodes"));
+    for n in 0..5_000 {
+        rig.frame(&format!("x{n}"), S::Configured);
+    }
+    rig.pass(1).await;
+    assert_eq!(rig.counts.get("dispatch_inflight"), 32);
+    let began = rig.now();
+    rig.reclaim("i", &["m"], 60);
+    rig.until("first ack", |rig| !rig.acks("i").is_empty()).await;
+    assert!(rig.now() - began < Duration::from_secs(1), "{:?}", rig.now() - began);
+    assert!(rig.nodes.waiting() > 4_000);
+}
+
+#[tokio::test(start_paused = true)]
 async fn operator_inv_09_a_million_frames_of_a_thousand_machines_leave_a_thousand_entries() {
     let mut rig = Rig::new().await;
     rig.server.away(true);
