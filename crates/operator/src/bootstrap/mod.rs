@@ -1,1 +1,3 @@
 //! What a machine is told to join the cluster.
+
+pub mod template;
