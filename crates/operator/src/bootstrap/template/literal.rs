@@ -78,7 +78,6 @@ fn float(text: &str) -> Option<f64> {
     match lower.strip_prefix("0x") {
         Some(hex) => hex_float(hex),
         // Rust reads names of numbers too, which the lexer never lets through.
-        None if text.contains('_') => None,
         None => lower.parse().ok(),
     }
 }
@@ -107,6 +106,14 @@ fn hex_float(text: &str) -> Option<f64> {
     }
     let exponent: i64 = exponent.parse::<i32>().ok()?.into();
     let mut power = exponent.checked_add(scale)?.clamp(-4_000, 4_000);
+    // Round once, where the smallest numbers have fewer digits.
+    if bits != 0 && i64::from(bits.ilog2()) + power < -1_022 && power < -1_074 {
+        bits = match u32::try_from(-1_074 - power) {
+            Ok(shift @ 1..64) => round_shift(bits, shift),
+            _ => 0,
+        };
+        power = -1_074;
+    }
     #[expect(clippy::cast_precision_loss, reason = "rounds to the nearest double")]
     let mut value = bits as f64;
     while power != 0 && value != 0.0 && value.is_finite() {
@@ -115,6 +122,12 @@ fn hex_float(text: &str) -> Option<f64> {
         power -= step;
     }
     Some(value)
+}
+
+/// Half goes to the even neighbour.
+fn round_shift(bits: u64, shift: u32) -> u64 {
+    let (kept, rest, half) = (bits >> shift, bits & ((1 << shift) - 1), 1 << (shift - 1));
+    kept + u64::from(rest > half || rest == half && kept & 1 == 1)
 }
 
 /// An underscore stands between two digits, or between a prefix and a digit.
@@ -238,6 +251,7 @@ mod tests {
             ("1.5", 1.5),
             (".5", 0.5),
             ("1.", 1.0),
+            ("1_0.5", 10.5),
             ("1e3", 1000.0),
             ("0x1.8p1", 3.0),
             ("0x1p-2", 0.25),
@@ -263,7 +277,6 @@ mod tests {
             "0x1.8",
             "18446744073709551616",
             "-9223372036854775809",
-            "1_0.5",
         ] {
             assert_eq!(number(text.as_bytes()), None, "{text}");
         }

@@ -45,11 +45,15 @@ impl<'t> State<'t> {
             }
             last => values.extend(last),
         }
-        self.at = at;
-        match format {
-            Some(format) => self.printf(&format, &values),
-            None => self.apply(function, &values),
-        }
+        // The function itself is to blame for what goes wrong in it; what goes
+        // wrong with its result is reported where evaluation has got to.
+        let behind = std::mem::replace(&mut self.at, at);
+        let value = match format {
+            Some(format) => self.printf(&format, &values)?,
+            None => self.apply(function, &values)?,
+        };
+        self.at = behind;
+        Ok(value)
     }
 
     /// `and` and `or` look no further than they must.
