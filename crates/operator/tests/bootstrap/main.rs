@@ -3,6 +3,7 @@
 mod document;
 mod golden;
 mod limits;
+mod maps;
 mod properties;
 mod renderer;
 mod sample;

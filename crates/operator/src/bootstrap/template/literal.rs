@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(string(br#""a\tb\"\u00e9\xff\101""#).unwrap(), b"a\tb\"\xc3\xa9\xffA");
         assert_eq!(string(b"`a\r\n\\n`").unwrap(), b"a\n\\n");
         assert_eq!(string(b"\"\xff\"").unwrap(), "\u{fffd}".as_bytes());
-        for text in [r#""\'""#, r#""\400""#, r#""\U00110000""#, r#""\"#] {
+        for text in [r#""\'""#, r#""\400""#, r#""\U00110000""#, "\"\\\""] {
             assert_eq!(string(text.as_bytes()), None, "{text}");
         }
     }

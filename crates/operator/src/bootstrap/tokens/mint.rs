@@ -1,10 +1,10 @@
 //! Keeps a pool filled: one `bootstrap.kubernetes.io/token` Secret per token.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use bigfleet_in_cluster::{Paced, budget::Lane, refusal};
 use bigfleet_net::shutdown::Shutdown;
-use futures_util::{StreamExt, stream};
+use futures_util::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::{api::core::v1::Secret, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::Api;
@@ -37,8 +37,8 @@ pub async fn run(pool: Arc<Pool>, paced: Paced, shutdown: Shutdown) {
         }
     }
     let ids = minter.pool.lock().abandon();
-    let last = stream::iter(ids).for_each_concurrent(AT_ONCE, |id| minter.delete(id));
-    if tokio::time::timeout(LAST_CALLS, last).await.is_err() {
+    let last: Vec<_> = ids.into_iter().map(|id| minter.delete(id)).collect();
+    if tokio::time::timeout(LAST_CALLS, in_batches(last)).await.is_err() {
         tracing::info!("left unused bootstrap tokens behind; they expire by themselves");
     }
 }
@@ -50,9 +50,9 @@ struct Minter {
 
 impl Minter {
     async fn follow(&self, plan: Plan) {
-        let mint = stream::iter(0..plan.mint).for_each_concurrent(AT_ONCE, |_| self.mint());
-        let delete = stream::iter(plan.delete).for_each_concurrent(AT_ONCE, |id| self.delete(id));
-        tokio::join!(mint, delete);
+        let mint = (0..plan.mint).map(|_| self.mint()).collect();
+        let delete = plan.delete.into_iter().map(|id| self.delete(id)).collect();
+        tokio::join!(in_batches(mint), in_batches(delete));
     }
 
     async fn rest(&self, next: Option<Duration>) {
@@ -112,6 +112,17 @@ impl Minter {
                 self.pool.lock().not_deleted(self.pool.now(), id);
             }
         }
+    }
+}
+
+async fn in_batches<F: Future<Output = ()>>(calls: Vec<F>) {
+    let mut calls = calls.into_iter();
+    loop {
+        let batch: Vec<F> = calls.by_ref().take(AT_ONCE).collect();
+        if batch.is_empty() {
+            return;
+        }
+        join_all(batch).await;
     }
 }
 
