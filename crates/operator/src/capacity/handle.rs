@@ -1,4 +1,3 @@
-use std::collections::HashSet;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,6 +13,7 @@ use serde_json::Value;
 use super::CapacityView;
 use super::ledger::{Key, Ledger, Step};
 use crate::dispatch::{Clock, Progress, Pump, Slots, Verdict, Work, found, until_settled};
+use crate::rollup::Demanded;
 
 /// How often stale hints are looked for.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -59,8 +59,8 @@ impl Capacity {
     }
 
     /// The profile fingerprints in the roll-up that was just built.
-    pub fn demanded(&self, fingerprints: HashSet<Arc<str>>) {
-        self.shared.enter(|ledger| ledger.demanded(fingerprints));
+    pub fn demanded(&self, demanded: Demanded) {
+        self.shared.enter(|ledger| ledger.demanded(demanded));
     }
 
     /// A session began: its shard will send every hint again.

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::{CapacityView, Hint};
 use crate::dispatch::Moment;
-use crate::nodes::mirror::Mirror;
+use crate::nodes::mirror::{Mirror, Mirrored};
+use crate::rollup::Demanded;
 
 /// The name of an AvailableCapacity.
 pub(super) type Key = Arc<str>;
@@ -25,7 +26,7 @@ pub(super) struct Ledger {
     objects: Mirror<CapacityView>,
     wants: HashMap<Key, Want>,
     /// The fingerprints in our roll-ups; none before the first one.
-    demanded: Option<HashSet<Arc<str>>>,
+    demanded: Option<Demanded>,
     /// When the live session began, until its stale hints were dealt with.
     session: Option<Moment>,
     /// Names that this session has spoken of.
@@ -72,8 +73,8 @@ impl Ledger {
         Some(key)
     }
 
-    pub(super) fn demanded(&mut self, fingerprints: HashSet<Arc<str>>) {
-        self.demanded = Some(fingerprints);
+    pub(super) fn demanded(&mut self, demanded: Demanded) {
+        self.demanded = Some(demanded);
     }
 
     pub(super) fn session_began(&mut self, now: Moment) {
@@ -96,8 +97,7 @@ impl Ledger {
             return Vec::new();
         }
         self.session = None;
-        let known =
-            self.objects.iter().map(|object| crate::nodes::mirror::Mirrored::name(&**object));
+        let known = self.objects.iter().map(|object| object.name());
         let known: HashSet<Key> = known.chain(self.wants.keys()).cloned().collect();
         let stale: Vec<Key> = known.difference(&self.refreshed).cloned().collect();
         for key in &stale {
@@ -146,7 +146,6 @@ impl Ledger {
     }
 
     pub(super) fn vanished(&mut self, object: &CapacityView) {
-        use crate::nodes::mirror::Mirrored;
         self.objects.vanished(object.name(), object.uid());
     }
 
@@ -211,11 +210,11 @@ mod tests {
         let mut ledger = Ledger::default();
         let key = ledger.frame(&frame("a", 0)).unwrap();
         assert!(matches!(ledger.plan(&key), Step::Create(_)), "demand is not known yet");
-        ledger.demanded(HashSet::from(["a".into()]));
+        ledger.demanded(Arc::new(["a".into()].into_iter().collect()));
         ledger.frame(&frame("a", 0));
         assert!(matches!(ledger.plan(&key), Step::Create(_)));
         carry_out(&mut ledger, &key);
-        ledger.demanded(HashSet::new());
+        ledger.demanded(Demanded::default());
         ledger.frame(&frame("a", 2));
         assert!(matches!(ledger.plan(&key), Step::Patch(_)), "there is some");
         ledger.frame(&frame("a", 0));

@@ -4,12 +4,14 @@
 //! that is due waits in a [`Queue`] with one entry per key; at most 32 keys of all kinds are worked
 //! on at once, since more would only contend on the client's own rate limiter.
 
+mod beside;
 mod clock;
 mod pump;
 mod queue;
 mod retry;
 mod slots;
 
+pub use beside::{Settings, beside};
 pub use clock::{Clock, Moment};
 pub use pump::{Pump, Verdict, Work};
 pub use queue::Queue;

@@ -87,12 +87,13 @@ impl<K: Clone + Eq + Hash + Ord + Send + Sync + 'static> Pump<K> {
             };
             let (pump, work, stop) = (self.clone(), work.clone(), stop.clone());
             workers.spawn(async move {
+                let working = pump.shared.slots.working();
                 let verdict = tokio::select! {
                     biased;
                     () = stop.cancelled() => Verdict::Settled,
                     verdict = work.work(key.clone()) => verdict,
                 };
-                drop(slot);
+                drop((slot, working));
                 let mut queue = pump.queue();
                 queue.done(&key);
                 if let Verdict::Again(at) = verdict {

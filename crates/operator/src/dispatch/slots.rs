@@ -2,6 +2,8 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::metrics::{Inflight, Metrics};
+
 /// How many keys are worked on at once, machines and profiles together.
 pub const SLOTS: usize = 32;
 
@@ -9,27 +11,19 @@ pub const SLOTS: usize = 32;
 #[derive(Debug, Clone)]
 pub struct Slots {
     free: Arc<Semaphore>,
-    total: usize,
-}
-
-impl Default for Slots {
-    fn default() -> Self {
-        Self::new(SLOTS)
-    }
+    metrics: Arc<Metrics>,
 }
 
 impl Slots {
-    /// So many, at least one.
+    /// All free.
     #[must_use]
-    pub fn new(total: usize) -> Self {
-        let total = total.max(1);
-        Self { free: Arc::new(Semaphore::new(total)), total }
+    pub fn new(metrics: Arc<Metrics>) -> Self {
+        Self { free: Arc::new(Semaphore::new(SLOTS)), metrics }
     }
 
-    /// How many are taken.
-    #[must_use]
-    pub fn taken(&self) -> usize {
-        self.total - self.free.available_permits().min(self.total)
+    /// Counts a handler for as long as it works.
+    pub(super) fn working(&self) -> Inflight {
+        Inflight::of(&self.metrics.dispatch_inflight)
     }
 
     /// Waits for one. None only when the runtime goes down.

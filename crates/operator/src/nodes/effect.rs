@@ -6,6 +6,7 @@ use std::time::Duration;
 use bigfleet_wire::v1alpha1::ReclaimAck;
 
 use crate::dispatch::Moment;
+use crate::metrics::IgnoredFrame;
 
 /// Names the work on one machine: the name of its UpcomingNode.
 pub type Key = Arc<str>;
@@ -48,7 +49,7 @@ pub enum Effect {
     /// Write an event.
     Tell(Told),
     /// A frame was ignored, for this reason.
-    Ignored(&'static str),
+    Ignored(IgnoredFrame),
     /// A frame is worked off.
     Handled {
         /// When it was received.

@@ -9,14 +9,17 @@ use bigfleet_net::shutdown::Shutdown;
 use bigfleet_wire::v1alpha1::{NodeStateUpdate, ReclaimAck, ReclaimInstruction};
 use k8s_openapi::api::core::v1::ObjectReference;
 
-use super::counters::{Counters, PodEvents};
 use super::drain::{Drains, Listener, Outcome, PodName, PodView};
 use super::effect::{Effect, Key, Start, Told};
+use super::evicted::TellEvicted;
 use super::ledger::Ledger;
 use super::tell;
 use super::view::{NodeView, UpcomingView};
 use super::worker::Worker;
 use crate::dispatch::{Clock, Pump, Slots};
+use crate::metrics::{
+    DrainOutcome, EvictionOutcome, Metrics, NodeStatePhase, WriteOp, WriteOutcome,
+};
 
 /// How often the ledger looks at what only time changes.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -38,9 +41,9 @@ pub struct Config {
     /// Where events go.
     pub recorder: Recorder,
     /// Where things are counted.
-    pub counters: Arc<dyn Counters>,
-    /// Who says whether a Pod may be told.
-    pub pod_events: Arc<dyn PodEvents>,
+    pub metrics: Arc<Metrics>,
+    /// Who tells evicted Pods.
+    pub evicted: Arc<dyn TellEvicted>,
     /// The handler slots, shared with [`Capacity`](crate::capacity::Capacity).
     pub slots: Slots,
     /// The clocks.
@@ -211,7 +214,7 @@ impl Shared {
         let answer = enter(&mut ledger);
         let effects = ledger.take_effects();
         if !effects.is_empty() {
-            self.config.counters.drains_inflight(ledger.draining());
+            self.config.metrics.drains_inflight.set(gauge(ledger.draining()));
             effects.into_iter().for_each(|effect| self.carry_out(effect));
         }
         answer
@@ -233,7 +236,7 @@ impl Shared {
     }
 
     fn carry_out(self: &Arc<Self>, effect: Effect) {
-        let counters = &self.config.counters;
+        let metrics = &self.config.metrics;
         match effect {
             Effect::Due { key, urgent } => self.pump.mark(key, urgent),
             Effect::Ack(ack) => self.acknowledge(ack),
@@ -241,23 +244,23 @@ impl Shared {
             Effect::Sooner { number, deadline } => self.drains.sooner(number, deadline),
             Effect::Stop { number } => {
                 if let Some(took) = self.drains.stop(number) {
-                    counters.drain("stopped", took);
+                    metrics.drain_ended(DrainOutcome::Stopped, took);
                 }
             }
             Effect::Tell(told) => {
                 match told {
-                    Told::Unresolved { .. } => counters.reclaim_unresolved(),
-                    Told::Uncordoned(_) => counters.uncordoned(),
+                    Told::Unresolved { .. } => drop(metrics.reclaim_unresolved_nodes.inc()),
+                    Told::Uncordoned(_) => drop(metrics.nodes_uncordoned.inc()),
                     _ => {}
                 }
                 self.config.recorder.note(tell::note(&told, &self.config.deployment));
             }
-            Effect::Ignored(reason) => counters.frame_ignored(reason),
+            Effect::Ignored(reason) => metrics.node_frame_ignored(reason),
             Effect::Handled { received, noop } => {
                 let took = self.config.clock.now().saturating_sub(received);
-                counters.node_state("total", took);
+                metrics.node_state_update(NodeStatePhase::Total, took);
                 if noop {
-                    counters.upcoming_node_write("status_update", "noop");
+                    metrics.upcoming_node_write(WriteOp::StatusUpdate, WriteOutcome::Noop);
                 }
             }
         }
@@ -285,8 +288,7 @@ impl Shared {
         loop {
             let (now, wall) = (clock.now(), clock.wall());
             let phantoms = self.enter(|ledger| ledger.sweep(now, wall));
-            self.config.counters.configured_not_ready(phantoms);
-            self.config.counters.dispatch_inflight(self.config.slots.taken());
+            self.config.metrics.configured_not_ready_nodes.set(gauge(phantoms));
             clock.sleep_until(now + SWEEP).await;
         }
     }
@@ -294,13 +296,12 @@ impl Shared {
 
 impl Listener for Shared {
     fn evicted(&self, start: &Start, pod: &PodView) {
-        if self.config.pod_events.admit(&pod.uid, tell::EVICTED) {
-            self.config.recorder.note(tell::evicted(start, pod));
-        }
+        let (node, grace) = (&start.node.name, start.grace);
+        self.config.evicted.evicted(tell::of_pod(pod), node, grace, start.preemptor_priority);
     }
 
-    fn answered(&self, outcome: &'static str) {
-        self.config.counters.eviction(outcome);
+    fn answered(&self, outcome: EvictionOutcome) {
+        self.config.metrics.eviction(outcome);
     }
 
     fn blocked(&self, start: &Start, pod: &PodName, why: &str) {
@@ -309,10 +310,14 @@ impl Listener for Shared {
 
     fn ended(self: Arc<Self>, start: &Start, outcome: &Outcome, took: Duration) {
         let word = match outcome {
-            Outcome::Drained => "drained",
-            Outcome::Failed(_) => "timeout",
+            Outcome::Drained => DrainOutcome::Drained,
+            Outcome::Failed(_) => DrainOutcome::Timeout,
         };
-        self.config.counters.drain(word, took);
+        self.config.metrics.drain_ended(word, took);
         self.enter(|ledger| ledger.drain_ended(&start.node.name, start.number, outcome));
     }
+}
+
+fn gauge(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }

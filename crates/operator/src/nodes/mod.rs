@@ -1,9 +1,9 @@
 //! Nodes: the mirror of machines into UpcomingNodes, reclaim and drain, uncordon and cleanup.
 
 pub mod cleanup;
-mod counters;
 pub mod drain;
 pub mod effect;
+mod evicted;
 mod handle;
 pub mod identity;
 mod ledger;
@@ -14,6 +14,6 @@ pub mod upcoming;
 mod view;
 mod worker;
 
-pub use counters::{Counters, PodEvents};
+pub use evicted::TellEvicted;
 pub use handle::{AckSink, Config, Nodes};
 pub use view::{NodeView, ReadyCondition, StatusView, UpcomingView};

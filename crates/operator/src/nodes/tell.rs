@@ -64,26 +64,16 @@ pub(super) fn blocked(start: &Start, pod: &PodName, why: &str) -> Note {
     warning("BigFleetDrainBlocked", message, of_node(&start.node))
 }
 
-/// Reason of the event on an evicted Pod.
-pub(super) const EVICTED: &str = "BigFleetEvicted";
-
-/// A pod had to go.
-pub(super) fn evicted(start: &Start, pod: &PodView) -> Note {
-    let message = format!(
-        "evicted: the machine of node {} is reclaimed within {} s{}",
-        start.node.name,
-        start.grace.as_secs(),
-        preemptor(start.preemptor_priority)
-    );
-    let regarding = ObjectReference {
+/// A pod, to speak of.
+pub(super) fn of_pod(pod: &PodView) -> ObjectReference {
+    ObjectReference {
         api_version: Some(Pod::api_version(&()).into_owned()),
         kind: Some(Pod::kind(&()).into_owned()),
         namespace: Some(pod.name.namespace.to_string()),
         name: Some(pod.name.name.to_string()),
         uid: Some(pod.uid.to_string()),
         ..ObjectReference::default()
-    };
-    normal(EVICTED, message, regarding)
+    }
 }
 
 fn preemptor(priority: i32) -> String {

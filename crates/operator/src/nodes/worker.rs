@@ -12,6 +12,7 @@ use super::handle::Shared;
 use super::ledger::{Ledger, Step};
 use super::view::{NodeView, UpcomingView};
 use crate::dispatch::{Progress, Verdict, Work, found, until_settled};
+use crate::metrics::{NodeStatePhase, WriteOp, WriteOutcome};
 
 /// Works on machines.
 pub(super) struct Worker {
@@ -22,6 +23,10 @@ impl Work<Key> for Worker {
     async fn work(&self, key: Key) -> Verdict {
         let config = &self.shared.config;
         let began = config.clock.now();
+        if let Some(received) = self.shared.enter(|ledger| ledger.unanswered(&key)) {
+            let waited = began.saturating_sub(received);
+            config.metrics.node_state_update(NodeStatePhase::Queue, waited);
+        }
         let verdict = until_settled(config.clock, &key, || async {
             let (now, wall) = (config.clock.now(), config.clock.wall());
             match self.shared.enter(|ledger| ledger.plan(&key, now, wall)) {
@@ -30,7 +35,8 @@ impl Work<Key> for Worker {
             }
         });
         let verdict = verdict.await;
-        config.counters.node_state("write", config.clock.now().saturating_sub(began));
+        let took = config.clock.now().saturating_sub(began);
+        config.metrics.node_state_update(NodeStatePhase::Write, took);
         verdict
     }
 }
@@ -48,8 +54,8 @@ impl Worker {
                 Ok(())
             }
             Step::Create(object) => self.create(key, &object).await,
-            Step::Spec(patch) => self.patch_object(key, "spec_update", &patch).await,
-            Step::Status(patch) => self.patch_object(key, "status_update", &patch).await,
+            Step::Spec(patch) => self.patch_object(key, WriteOp::SpecUpdate, &patch).await,
+            Step::Status(patch) => self.patch_object(key, WriteOp::StatusUpdate, &patch).await,
             Step::Delete => self.delete_object(key).await,
             Step::Done => Ok(()),
         }
@@ -89,7 +95,7 @@ impl Worker {
         let deleted = self.shared.config.paced.call(Lane::NodeState, call).await;
         if found(deleted)?.is_some() {
             tracing::info!(node = &**name, "deleted the node of a machine that left");
-            self.shared.config.counters.node_deleted();
+            self.shared.config.metrics.nodes_deleted.inc();
         }
         self.shared.enter(|ledger| ledger.node_missing(name));
         Ok(())
@@ -128,7 +134,7 @@ impl Worker {
             Api::<UpcomingNode>::all(client).create(&PostParams::default(), object).await
         };
         let created = self.shared.config.paced.call(Lane::NodeState, call).await;
-        self.count("create", &created);
+        self.count(WriteOp::Create, &created);
         let object = match created {
             Err(error) if refusal::code(&error) == Some(409) => {
                 let call = |client| async move { Api::<UpcomingNode>::all(client).get(key).await };
@@ -140,17 +146,12 @@ impl Worker {
         Ok(())
     }
 
-    async fn patch_object(
-        &self,
-        key: &Key,
-        op: &'static str,
-        patch: &Value,
-    ) -> Result<(), kube::Error> {
+    async fn patch_object(&self, key: &Key, op: WriteOp, patch: &Value) -> Result<(), kube::Error> {
         let call = |client| async move {
             let api: Api<UpcomingNode> = Api::all(client);
             let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
             match op {
-                "status_update" => api.patch_status(key, &params, &patch).await,
+                WriteOp::StatusUpdate => api.patch_status(key, &params, &patch).await,
                 _ => api.patch(key, &params, &patch).await,
             }
         };
@@ -169,7 +170,7 @@ impl Worker {
         };
         let deleted = self.shared.config.paced.call(Lane::NodeState, call).await;
         let deleted = found(deleted);
-        self.count("delete", &deleted);
+        self.count(WriteOp::Delete, &deleted);
         deleted?;
         self.shared.enter(|ledger: &mut Ledger| ledger.deleted_object(key));
         Ok(())
@@ -181,12 +182,12 @@ impl Worker {
         }
     }
 
-    fn count<T>(&self, op: &'static str, answer: &Result<T, kube::Error>) {
+    fn count<T>(&self, op: WriteOp, answer: &Result<T, kube::Error>) {
         let outcome = match answer {
-            Ok(_) => "success",
-            Err(error) if refusal::code(error) == Some(409) => "conflict",
-            Err(_) => "error",
+            Ok(_) => WriteOutcome::Success,
+            Err(error) if refusal::code(error) == Some(409) => WriteOutcome::Conflict,
+            Err(_) => WriteOutcome::Error,
         };
-        self.shared.config.counters.upcoming_node_write(op, outcome);
+        self.shared.config.metrics.upcoming_node_write(op, outcome);
     }
 }

@@ -244,9 +244,12 @@ impl Chaos {
         let name = node(n);
         let Some(node) = self.rig.server.get::<Node>(None, &name) else { return };
         let unschedulable = node.spec.and_then(|spec| spec.unschedulable).unwrap_or_default();
-        if self.human.remove(&name).is_some() {
+        // Until we have seen that our cordon was lifted, the next one looks like ours.
+        let marks = node.metadata.annotations.unwrap_or_default();
+        let marked = marks.contains_key(keys::RECLAIM_INSTRUCTION);
+        if self.human.remove(&name).is_some() || (unschedulable && self.dice.roll(3) == 0) {
             self.rig.human(&name, false);
-        } else if !unschedulable {
+        } else if !unschedulable && !marked {
             self.rig.human(&name, true);
             self.human.insert(name, node.metadata.uid.unwrap());
         }

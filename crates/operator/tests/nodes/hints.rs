@@ -1,6 +1,6 @@
 //! AvailableCapacities.
 
-use std::collections::HashSet;
+use std::sync::Arc;
 
 use bigfleet_crds::{Availability, AvailableCapacity, available_capacity_name};
 use bigfleet_in_cluster::memory::{Fault, Verb};
@@ -43,7 +43,7 @@ async fn a_hint_is_mirrored_and_written_only_when_it_changes() {
 #[tokio::test(start_paused = true)]
 async fn nothing_goes_when_nobody_wants_it_and_the_stale_go_after_ten_minutes() {
     let mut rig = Rig::new().await;
-    rig.capacity.demanded(HashSet::from(["a".into(), "b".into()]));
+    rig.capacity.demanded(Arc::new(["a".into(), "b".into()].into_iter().collect()));
     for fingerprint in ["a", "b", "c"] {
         rig.capacity.frame(&hint(fingerprint, 1));
     }

@@ -28,7 +28,7 @@ async fn row_17_a_thousand_machines_cost_one_create_and_two_patches_each() {
     }
     rig.idle().await;
     assert_eq!(rig.server.writes(), writes, "nothing changed, nothing is written");
-    assert_eq!(rig.counts.get("status_update noop"), 1_000);
+    assert_eq!(rig.counts.writes("status_update", "noop"), 1_000);
 }
 
 #[tokio::test(start_paused = true)]
@@ -160,8 +160,8 @@ async fn frames_of_an_outage_coalesce_and_apply_on_return() {
     assert!(rig.nodes.waiting() <= 1);
     rig.server.away(false);
     rig.until("Ready", |rig| rig.phase("m") == Some(Phase::Ready)).await;
-    assert_eq!(rig.counts.get("create success"), 1);
-    assert_eq!(rig.counts.get("status_update success"), 1, "no phase in between was written");
+    assert_eq!(rig.counts.writes("create", "success"), 1);
+    assert_eq!(rig.counts.writes("status_update", "success"), 1, "no phase in between was written");
 }
 
 #[tokio::test(start_paused = true)]
@@ -193,8 +193,8 @@ async fn frames_that_say_nothing_are_counted() {
     rig.send(&NodeStateUpdate { state: 99, ..frame("m", S::Configured) });
     rig.idle().await;
     assert!(rig.object("m").is_none());
-    assert_eq!(rig.counts.get("ignored empty_machine_id"), 1);
-    assert_eq!(rig.counts.get("ignored unknown_state"), 2);
+    assert_eq!(rig.counts.get("node_frames_ignored_total{reason=\"empty_machine_id\"}"), 1);
+    assert_eq!(rig.counts.get("node_frames_ignored_total{reason=\"unknown_state\"}"), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -204,13 +204,13 @@ async fn row_37_a_machine_without_a_node_is_phantom_capacity() {
     rig.frame("m", S::Configured);
     rig.frame("absent", S::Configured);
     rig.pass(110).await;
-    assert_eq!(rig.counts.get("not ready"), 0);
+    assert_eq!(rig.counts.get("configured_not_ready_nodes"), 0);
     rig.pass(30).await;
-    assert_eq!(rig.counts.get("not ready"), 2);
+    assert_eq!(rig.counts.get("configured_not_ready_nodes"), 2);
     rig.until("event", |rig| rig.has_event("ConfiguredNotReady")).await;
     rig.put_node("n", "m", true);
     rig.pass(10).await;
-    assert_eq!(rig.counts.get("not ready"), 1);
+    assert_eq!(rig.counts.get("configured_not_ready_nodes"), 1);
 }
 
 #[tokio::test(start_paused = true)]

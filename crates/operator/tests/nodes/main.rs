@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod beside;
 mod chaos;
 mod drains;
 mod hints;
 mod machines;
+mod real;
 mod returns;
 mod rig;

@@ -30,7 +30,7 @@ async fn row_25_our_cordon_is_lifted_when_the_machine_returns() {
     assert!(!node.unschedulable);
     assert_eq!((node.instruction, node.deadline), (None, None));
     assert_eq!(rig.phase("m"), Some(Phase::Ready));
-    assert_eq!(rig.counts.get("uncordoned"), 1);
+    assert_eq!(rig.counts.get("nodes_uncordoned_total"), 1);
     rig.until("event", |rig| rig.has_event("BigFleetUncordoned")).await;
 }
 
@@ -55,7 +55,20 @@ async fn row_25_a_human_cordon_stays() {
     rig.frame("m", S::Configured);
     rig.idle().await;
     assert!(rig.node("n").unschedulable);
-    assert_eq!(rig.counts.get("uncordoned"), 0);
+    assert_eq!(rig.counts.get("nodes_uncordoned_total"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cordon_that_somebody_lifted_is_no_longer_ours() {
+    let mut rig = drained().await;
+    rig.human("n", false);
+    rig.until("unmarked", |rig| rig.node("n").instruction.is_none()).await;
+    rig.human("n", true);
+    rig.frame("m", S::Draining);
+    rig.frame("m", S::Configured);
+    rig.idle().await;
+    rig.pass(60).await;
+    assert!(rig.node("n").unschedulable, "that cordon is a human's");
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,7 +144,7 @@ async fn a_dead_node_of_a_departed_machine_is_deleted_and_no_other() {
     rig.pass(600).await;
     assert!(there(&rig, "alive"), "its kubelet lives");
     assert!(there(&rig, "stays"), "its machine has not left");
-    assert_eq!(rig.counts.get("node deleted"), 1);
+    assert_eq!(rig.counts.get("nodes_deleted_total"), 1);
     // The kubelet dies at last; the machine has come back meanwhile.
     rig.frame("m2", S::Configured);
     rig.put_node("alive", "m2", false);

@@ -1,6 +1,6 @@
 //! One operator's nodes over one server; what a shard says is said by the test.
 
-use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,100 +10,73 @@ use bigfleet_in_cluster::memory::Server;
 use bigfleet_in_cluster::store::Selection;
 use bigfleet_in_cluster::{Budget, Paced, Store};
 use bigfleet_net::shutdown::Shutdown;
+use bigfleet_operator::Metrics;
 use bigfleet_operator::capacity::{self, Capacity, CapacityView};
 use bigfleet_operator::dispatch::{Clock, Moment, Slots};
-use bigfleet_operator::nodes::{self, Counters, NodeView, Nodes, PodEvents, UpcomingView};
+use bigfleet_operator::nodes::{self, NodeView, Nodes, TellEvicted, UpcomingView};
 use bigfleet_wire::v1alpha1::{MachineState, NodeStateUpdate, ReclaimAck, ReclaimInstruction};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Event, Node, Pod};
+use k8s_openapi::api::core::v1::{Event, Node, ObjectReference, Pod};
 use kube::Api;
+use prometheus_client::registry::Registry;
 use serde_json::json;
 use tokio::task::JoinSet;
 
 /// How long a condition may take to come true, on the clock that stands still.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
-/// Counts by `metric label…`.
+/// Hears of evicted pods.
 #[derive(Default)]
-pub(crate) struct Counts(Mutex<BTreeMap<String, u64>>);
+struct Evicted(Mutex<Vec<String>>);
+
+impl TellEvicted for Evicted {
+    fn evicted(&self, pod: ObjectReference, _: &str, _: Duration, _: i32) {
+        self.0.lock().unwrap().extend(pod.name);
+    }
+}
+
+/// The series of a metric, without prefix; `{…}` included.
+pub(crate) struct Counts(Arc<Metrics>);
 
 impl Counts {
-    fn add(&self, key: String, by: u64) {
-        *self.0.lock().unwrap().entry(key).or_default() += by;
+    pub(crate) fn get(&self, series: &str) -> u64 {
+        let mut registry = Registry::default();
+        self.0.register(&mut registry);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        let prefix = format!("bigfleet_operator_{series} ");
+        let line = text.lines().find(|line| line.starts_with(&prefix));
+        let line = line.unwrap_or_else(|| panic!("{series} is not served:\n{text}"));
+        line.rsplit(' ').next().unwrap().parse().unwrap()
     }
 
-    fn set(&self, key: &str, to: u64) {
-        self.0.lock().unwrap().insert(key.into(), to);
+    pub(crate) fn evictions(&self, outcome: &str) -> u64 {
+        self.get(&format!("evictions_total{{outcome=\"{outcome}\"}}"))
     }
 
-    pub(crate) fn get(&self, key: &str) -> u64 {
-        self.0.lock().unwrap().get(key).copied().unwrap_or_default()
+    pub(crate) fn drains(&self, outcome: &str) -> u64 {
+        self.get(&format!("drain_duration_seconds_count{{outcome=\"{outcome}\"}}"))
+    }
+
+    pub(crate) fn writes(&self, op: &str, outcome: &str) -> u64 {
+        let labels = format!("{{op=\"{op}\",outcome=\"{outcome}\"}}");
+        self.get(&format!("upcoming_node_writes_total{labels}"))
     }
 }
 
-impl Counters for Counts {
-    fn upcoming_node_write(&self, op: &'static str, outcome: &'static str) {
-        self.add(format!("{op} {outcome}"), 1);
-    }
-    fn reclaim_unresolved(&self) {
-        self.add("unresolved".into(), 1);
-    }
-    fn drain(&self, outcome: &'static str, _: Duration) {
-        self.add(format!("drain {outcome}"), 1);
-    }
-    fn eviction(&self, outcome: &'static str) {
-        self.add(format!("eviction {outcome}"), 1);
-    }
-    fn configured_not_ready(&self, machines: usize) {
-        self.set("not ready", machines as u64);
-    }
-    fn frame_ignored(&self, reason: &'static str) {
-        self.add(format!("ignored {reason}"), 1);
-    }
-    fn uncordoned(&self) {
-        self.add("uncordoned".into(), 1);
-    }
-    fn node_deleted(&self) {
-        self.add("node deleted".into(), 1);
-    }
-}
-
-struct Anybody;
-
-impl PodEvents for Anybody {
-    fn admit(&self, _: &str, _: &'static str) -> bool {
-        true
-    }
-}
-
-pub(crate) struct Rig {
-    pub(crate) server: Server,
-    pub(crate) clock: Clock,
+/// Nodes and hints of one process.
+pub(crate) struct Process {
     pub(crate) nodes: Nodes,
     pub(crate) capacity: Capacity,
-    pub(crate) counts: Arc<Counts>,
-    pub(crate) acks: Arc<Mutex<Vec<ReclaimAck>>>,
-    received: u64,
+    pub(crate) counts: Counts,
+    evicted: Arc<Evicted>,
     stop: Shutdown,
     tasks: JoinSet<()>,
 }
 
-impl Rig {
-    /// On a new server, with a session.
-    pub(crate) async fn new() -> Self {
-        let server = Server::new();
-        server.serve::<UpcomingNode>();
-        server.serve::<AvailableCapacity>();
-        server.record();
-        let clock = Clock::following("2026-01-01T00:00:00Z".parse().unwrap());
-        let mut rig = Self::start(server, clock).await;
-        rig.connect();
-        rig
-    }
-
-    /// A new process on a server that may hold something; no session yet.
-    pub(crate) async fn start(server: Server, clock: Clock) -> Self {
-        let paced = Paced::new(server.client(), Budget::new(0, 0));
+impl Process {
+    /// Its caches are filled.
+    pub(crate) async fn start(paced: Paced, clock: Clock) -> Self {
         let stop = Shutdown::new();
         let mut tasks = JoinSet::new();
         let nodes = Store::new("nodes");
@@ -124,19 +97,19 @@ impl Rig {
                 (hints.clone(), Api::<AvailableCapacity>::all(client()), stop.clone());
             async move { store.run(api, Selection::all(), CapacityView::of, stop).await }
         });
-        let counts = Arc::new(Counts::default());
-        let slots = Slots::default();
         nodes.wait_synced(PATIENCE).await.unwrap();
         upcoming.wait_synced(PATIENCE).await.unwrap();
         hints.wait_synced(PATIENCE).await.unwrap();
-        let recorder = Recorder::start(paced.clone(), "bigfleet-operator", "test", stop.clone());
+        let metrics = Arc::new(Metrics::default());
+        let slots = Slots::new(metrics.clone());
+        let evicted = Arc::new(Evicted::default());
         let nodes = Nodes::new(nodes::Config {
             paced: paced.clone(),
             nodes,
             upcoming,
-            recorder,
-            counters: counts.clone(),
-            pod_events: Arc::new(Anybody),
+            recorder: Recorder::start(paced.clone(), "bigfleet-operator", "test", stop.clone()),
+            metrics: metrics.clone(),
+            evicted: evicted.clone(),
             slots: slots.clone(),
             clock,
             own_pod: None,
@@ -146,14 +119,60 @@ impl Rig {
         let capacity = Capacity::new(capacity::Config { paced, store: hints, slots, clock });
         tasks.spawn(nodes.run(stop.clone()));
         tasks.spawn(capacity.run(stop.clone()));
-        let (acks, received) = Default::default();
-        Self { server, clock, nodes, capacity, counts, acks, received, stop, tasks }
+        Self { nodes, capacity, counts: Counts(metrics), evicted, stop, tasks }
     }
 
-    /// Ends this process, as a kill would: nothing more is written.
+    /// Ends it, as a kill would: nothing more is written.
     pub(crate) async fn stop(&mut self) {
         self.stop.request();
         while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+pub(crate) struct Rig {
+    process: Process,
+    pub(crate) server: Server,
+    pub(crate) clock: Clock,
+    pub(crate) acks: Arc<Mutex<Vec<ReclaimAck>>>,
+    received: u64,
+}
+
+impl Deref for Rig {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
+    }
+}
+
+/// A server that knows our kinds.
+pub(crate) fn server() -> Server {
+    let server = Server::new();
+    server.serve::<UpcomingNode>();
+    server.serve::<AvailableCapacity>();
+    server.record();
+    server
+}
+
+impl Rig {
+    /// On a new server, with a session.
+    pub(crate) async fn new() -> Self {
+        let clock = Clock::following("2026-01-01T00:00:00Z".parse().unwrap());
+        let mut rig = Self::start(server(), clock).await;
+        rig.connect();
+        rig
+    }
+
+    /// A new process on a server that may hold something; no session yet.
+    pub(crate) async fn start(server: Server, clock: Clock) -> Self {
+        let paced = Paced::new(server.client(), Budget::new(0, 0));
+        let process = Process::start(paced, clock).await;
+        let (acks, received) = Default::default();
+        Self { process, server, clock, acks, received }
+    }
+
+    pub(crate) async fn stop(&mut self) {
+        self.process.stop().await;
     }
 
     pub(crate) async fn kill(mut self) -> (Server, Clock) {
@@ -247,6 +266,11 @@ impl Rig {
         let acks = self.acks.lock().unwrap();
         let acks = acks.iter().filter(|ack| ack.instruction_id == id);
         acks.map(|ack| (ack.nodes_started, ack.nodes_drained, ack.finished)).collect()
+    }
+
+    /// Pods that were told of their eviction.
+    pub(crate) fn told(&self) -> usize {
+        self.evicted.0.lock().unwrap().len()
     }
 
     pub(crate) fn has_event(&self, reason: &str) -> bool {

@@ -18,6 +18,7 @@ use super::{
     Answer, Drain, IN_FLIGHT, Input, Outcome, PodName, PodView, Rotation, Todo, remaining,
 };
 use crate::dispatch::{Clock, Moment};
+use crate::metrics::EvictionOutcome;
 use crate::nodes::effect::Start;
 
 /// How long the last look at a node's pods may take: the shard waits 5 s past the deadline.
@@ -28,7 +29,7 @@ pub(crate) trait Listener: Send + Sync + 'static {
     /// A pod was evicted.
     fn evicted(&self, start: &Start, pod: &PodView);
     /// An eviction was answered.
-    fn answered(&self, outcome: &'static str);
+    fn answered(&self, outcome: EvictionOutcome);
     /// A pod cannot be evicted for now.
     fn blocked(&self, start: &Start, pod: &PodName, why: &str);
     /// The drain is over.
@@ -176,33 +177,37 @@ impl Drains {
             sent = sent => sent,
         };
         let (outcome, answer) = read(sent);
-        call.listener.answered(outcome);
-        if outcome == "evicted" {
+        if let Some(outcome) = outcome {
+            call.listener.answered(outcome);
+        }
+        if outcome == Some(EvictionOutcome::Evicted) {
             call.listener.evicted(&call.start, &call.pod);
         }
         answer
     }
 }
 
-/// What the server's answer means; the first word is for the metric.
-fn read(sent: Result<bool, kube::Error>) -> (&'static str, Answer) {
+/// What the server's answer means, and how it is counted; what was not sent is not.
+fn read(sent: Result<bool, kube::Error>) -> (Option<EvictionOutcome>, Answer) {
+    use EvictionOutcome as Counted;
     let error = match sent {
-        Ok(true) => return ("evicted", Answer::Going),
-        Ok(false) => return ("not_sent", Answer::NotSent),
+        Ok(true) => return (Some(Counted::Evicted), Answer::Going),
+        Ok(false) => return (None, Answer::NotSent),
         Err(error) => error,
     };
     let pause = refusal::retry_after(&error);
-    match refusal::code(&error) {
-        Some(404) => ("gone", Answer::Going),
-        Some(409) => ("conflict", Answer::Conflict),
-        Some(403) => ("forbidden", Answer::Forbidden("eviction forbidden".into())),
+    let (outcome, answer) = match refusal::code(&error) {
+        Some(404) => (Counted::Gone, Answer::Going),
+        Some(409) => (Counted::Conflict, Answer::Conflict),
+        Some(403) => (Counted::Forbidden, Answer::Forbidden("eviction forbidden".into())),
         Some(429) if refusal::is_disruption_budget(&error) => {
-            ("blocked", Answer::Blocked("disruption budget".into(), budget_pause(&error)))
+            (Counted::Blocked, Answer::Blocked("disruption budget".into(), budget_pause(&error)))
         }
-        Some(429) => ("error", Answer::Failing("server overloaded".into(), pause)),
-        Some(code) => ("error", Answer::Failing(format!("server error {code}"), pause)),
-        None => ("error", Answer::Failing("server unreachable".into(), pause)),
-    }
+        Some(429) => (Counted::Error, Answer::Failing("server overloaded".into(), pause)),
+        Some(code) => (Counted::Error, Answer::Failing(format!("server error {code}"), pause)),
+        None => (Counted::Error, Answer::Failing("server unreachable".into(), pause)),
+    };
+    (Some(outcome), answer)
 }
 
 /// How long the server asks to wait for a budget that it is still working out.

@@ -6,6 +6,7 @@ use bigfleet_wire::v1alpha1::{MachineState, NodeStateUpdate};
 
 use super::{Departed, Key, Ledger, Want};
 use crate::dispatch::Moment;
+use crate::metrics::IgnoredFrame;
 use crate::nodes::effect::{Effect, NodeId, Told};
 use crate::nodes::uncordon::{Latest, Order};
 use crate::nodes::upcoming::{self, Spec, Wanted, effect};
@@ -14,7 +15,7 @@ impl Ledger {
     /// A frame was received.
     pub(crate) fn frame(&mut self, frame: &NodeStateUpdate, received: u64, now: Moment) {
         if frame.machine_id.is_empty() {
-            self.effects.push(Effect::Ignored("empty_machine_id"));
+            self.effects.push(Effect::Ignored(IgnoredFrame::EmptyMachineId));
             return;
         }
         let order = Order { session: self.sessions, received };
@@ -25,12 +26,11 @@ impl Ledger {
         record.machine_id = Some(frame.machine_id.as_str().into());
         record.seen = order.session;
         if record.received.latest.as_ref().is_some_and(|latest| latest.order > order) {
-            self.effects.push(Effect::Ignored("overtaken"));
             return;
         }
         let effect = effect(state, frame.gone, existing);
         if effect == upcoming::Effect::Unknown {
-            self.effects.push(Effect::Ignored("unknown_state"));
+            self.effects.push(Effect::Ignored(IgnoredFrame::UnknownState));
             return;
         }
         let ended = Some(frame.ended_instruction_id.as_str()).filter(|id| !id.is_empty());
@@ -59,7 +59,7 @@ impl Ledger {
                 }
                 self.depart(&key);
             }
-            upcoming::Effect::Ignore => self.effects.push(Effect::Ignored("no_object")),
+            upcoming::Effect::Ignore => self.effects.push(Effect::Ignored(IgnoredFrame::NoObject)),
             upcoming::Effect::Unknown => {}
         }
         self.due(&key, false);

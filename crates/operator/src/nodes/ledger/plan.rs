@@ -72,6 +72,9 @@ impl Ledger {
         if let Some(node) = node.filter(|node| self.may_uncordon(key, node)) {
             return Step::Uncordon(node.name.clone());
         }
+        if let Some(node) = node.filter(|node| self.was_lifted(key, node)) {
+            return Step::Unmark(node.name.clone(), unmarked(node));
+        }
         if let Some(node) = self.dead_node(key, wall) {
             return Step::DeleteNode(node.name.clone());
         }
@@ -163,9 +166,21 @@ impl Ledger {
 
     /// Whether the cordon of the machine's Node may be lifted. A human's never is.
     fn may_uncordon(&self, key: &Key, node: &NodeView) -> bool {
+        node.unschedulable
+            && !node.cordoned_by_human
+            && !self.is_reclaiming(key, node)
+            && self.has_returned(key, node)
+    }
+
+    /// Whether somebody else has lifted the cordon that the Node's marks speak of. They go, or the
+    /// next cordon, a human's, would be taken for ours.
+    fn was_lifted(&self, key: &Key, node: &NodeView) -> bool {
+        node.instruction.is_some() && !node.unschedulable && !self.is_reclaiming(key, node)
+    }
+
+    fn is_reclaiming(&self, key: &Key, node: &NodeView) -> bool {
         let waits = self.records.get(key).is_some_and(|record| !record.parts.is_empty());
-        let busy = waits || self.drains.contains_key(&node.name);
-        !busy && !node.cordoned_by_human && self.has_returned(key, node)
+        waits || self.drains.contains_key(&node.name)
     }
 
     /// Whether the shard has shown that the reclaim which the Node carries is over and that its
@@ -252,6 +267,11 @@ impl Ledger {
         Some(Deletion { uid: node.uid.clone(), version: node.version.to_string() })
     }
 
+    /// When the frame came that waits to be worked off.
+    pub(crate) fn unanswered(&self, key: &Key) -> Option<Moment> {
+        self.records.get(key)?.unanswered
+    }
+
     /// The server answered a write or a read with this Node.
     pub(crate) fn wrote_node(&mut self, node: Arc<NodeView>) {
         self.nodes.wrote(node);
@@ -288,4 +308,16 @@ impl Ledger {
             *sure = true;
         }
     }
+}
+
+/// Takes our marks off a Node, unless it has changed since.
+fn unmarked(node: &NodeView) -> Value {
+    json!({"metadata": {
+        "resourceVersion": node.version.to_string(),
+        "annotations": {
+            keys::RECLAIM_INSTRUCTION: null,
+            keys::RECLAIM_DEADLINE: null,
+            keys::CORDONED_BY_HUMAN: null,
+        },
+    }})
 }

@@ -15,8 +15,12 @@ impl Ledger {
         self.check_drain(&name);
         let changed = match (&before, &after) {
             (Some(before), Some(after)) => {
-                (&before.uid, &before.machine, &before.provider_id, &before.instruction)
-                    != (&after.uid, &after.machine, &after.provider_id, &after.instruction)
+                let links = |node: &NodeView| {
+                    (node.uid.clone(), node.machine.clone(), node.provider_id.clone())
+                };
+                links(before) != links(after)
+                    || before.instruction != after.instruction
+                    || before.unschedulable != after.unschedulable
             }
             _ => true,
         };
