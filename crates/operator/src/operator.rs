@@ -89,6 +89,7 @@ pub struct Running {
     pool: Arc<Pool>,
     cycle: Arc<Cycle>,
     lead: Lead,
+    pod_status: Arc<PodStatus>,
 }
 
 /// Why an operator ended.
@@ -186,7 +187,7 @@ pub fn start(setup: Setup) -> Running {
         working.run(options.ack_concurrency, until).await;
         Ok(())
     });
-    let (until, told, telling) = (stop.clone(), lead.clone(), pod_status);
+    let (until, told, telling) = (stop.clone(), lead.clone(), pod_status.clone());
     tasks.spawn(async move {
         telling.run(told, until).await;
         Ok(())
@@ -215,7 +216,7 @@ pub fn start(setup: Setup) -> Running {
         session.run(until).await;
         Ok(())
     });
-    Running { tasks, stop, elections, resign, pool, cycle, lead: leading }
+    Running { tasks, stop, elections, resign, pool, cycle, lead: leading, pod_status }
 }
 
 fn lead(options: &Options, paced: &Paced, resign: &Shutdown, elections: &mut JoinSet<()>) -> Lead {
@@ -298,6 +299,12 @@ impl Running {
     #[must_use]
     pub const fn cycle(&self) -> &Arc<Cycle> {
         &self.cycle
+    }
+
+    /// Who tells waiting pods.
+    #[must_use]
+    pub const fn pod_status(&self) -> &Arc<PodStatus> {
+        &self.pod_status
     }
 
     /// Whether this process leads.

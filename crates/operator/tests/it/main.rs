@@ -3,6 +3,7 @@
 
 mod acks;
 mod holds;
+mod pods;
 mod rig;
 mod rollup;
 mod session;
