@@ -3,6 +3,7 @@
 //! `cargo run --release -p bigfleet-operator --example rollup_cost [distinct needs]`
 
 use std::{
+    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -96,7 +97,7 @@ fn main() {
     println!("incremental, one request changed: {:?}", median(times.collect()));
     drop((ledger, all, whole));
     let before = resident();
-    let kept: hashbrown::HashMap<ObjectKey, Arc<Request>> =
+    let kept: HashMap<ObjectKey, Arc<Request>> =
         requests(&projector, 250_000, distinct).into_iter().collect();
     let mut ledger = Ledger::new("c");
     for entry in &kept {
