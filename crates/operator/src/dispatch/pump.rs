@@ -60,7 +60,7 @@ impl<K: Clone + Eq + Hash + Ord + Send + Sync + 'static> Pump<K> {
     /// Keys that wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.queue().len()
+        self.queue().waiting()
     }
 
     /// Whether nothing waits and nobody works.

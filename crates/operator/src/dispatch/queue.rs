@@ -100,14 +100,14 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
 
     /// Keys that wait, for now or for later.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.state.len() + self.times.len()
     }
 
     /// Whether nothing waits and nobody works.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.len() == 0 && self.running.is_empty()
+        self.waiting() == 0 && self.running.is_empty()
     }
 
     /// Forgets what waits. Running workers finish.
@@ -160,7 +160,7 @@ mod tests {
             queue.mark("a", false);
             queue.mark("b", false);
         }
-        assert_eq!(queue.len(), 2);
+        assert_eq!(queue.waiting(), 2);
         assert_eq!(queue.next(NOW), Some("a"));
         assert_eq!(queue.next(NOW), Some("b"));
         assert_eq!(queue.next(NOW), None);
@@ -206,6 +206,6 @@ mod tests {
         queue.mark("b", false);
         assert_eq!(queue.next(at(4)), Some("b"));
         assert_eq!(queue.next(at(5)), Some("a"));
-        assert_eq!(queue.len(), 0);
+        assert_eq!(queue.waiting(), 0);
     }
 }

@@ -63,19 +63,19 @@ impl Worker {
 
     async fn cordon(&self, key: &Key, name: &Arc<str>) -> Result<(), kube::Error> {
         let Some(node) = self.read_node(name).await? else { return Ok(()) };
-        let cordon = self.shared.enter(|ledger| ledger.cordon(key, node));
-        let Some(cordon) = cordon else { return Ok(()) };
-        if let Some(node) = self.patch_node(name, &cordon.patch).await? {
-            self.shared.enter(|ledger| ledger.cordoned(key, &cordon, node));
+        let patch = self.shared.enter(|ledger| ledger.cordon(key, &node));
+        let Some(patch) = patch else { return Ok(()) };
+        if let Some(node) = self.patch_node(name, &patch).await? {
+            self.shared.enter(|ledger| ledger.cordoned(key, node));
         }
         Ok(())
     }
 
     async fn uncordon(&self, key: &Key, name: &Arc<str>) -> Result<(), kube::Error> {
         let Some(node) = self.read_node(name).await? else { return Ok(()) };
-        let uncordon = self.shared.enter(|ledger| ledger.uncordon(key, node));
-        let Some(uncordon) = uncordon else { return Ok(()) };
-        if let Some(node) = self.patch_node(name, &uncordon.patch).await? {
+        let patch = self.shared.enter(|ledger| ledger.uncordon(key, &node));
+        let Some(patch) = patch else { return Ok(()) };
+        if let Some(node) = self.patch_node(name, &patch).await? {
             self.shared.enter(|ledger| ledger.uncordoned(node));
         }
         Ok(())
@@ -84,7 +84,7 @@ impl Worker {
     async fn delete_node(&self, key: &Key, name: &Arc<str>) -> Result<(), kube::Error> {
         let Some(node) = self.read_node(name).await? else { return Ok(()) };
         let wall = self.shared.config.clock.wall();
-        let deletion = self.shared.enter(|ledger| ledger.deletion(key, node, wall));
+        let deletion = self.shared.enter(|ledger| ledger.deletion(key, &node, wall));
         let Some(deletion) = deletion else { return Ok(()) };
         let preconditions = Preconditions {
             resource_version: Some(deletion.version),
@@ -105,7 +105,7 @@ impl Worker {
     async fn read_node(&self, name: &Arc<str>) -> Result<Option<Arc<NodeView>>, kube::Error> {
         let call = |client| async move { Api::<Node>::all(client).get(name).await };
         let read = self.shared.config.paced.call(Lane::Cordon, call).await;
-        Ok(self.node_or_missing(name, found(read)?))
+        Ok(self.node_or_missing(name, found(read)?.as_ref()))
     }
 
     async fn patch_node(
@@ -118,11 +118,11 @@ impl Worker {
             api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await
         };
         let patched = self.shared.config.paced.call(Lane::Cordon, call).await;
-        Ok(self.node_or_missing(name, found(patched)?))
+        Ok(self.node_or_missing(name, found(patched)?.as_ref()))
     }
 
-    fn node_or_missing(&self, name: &Arc<str>, node: Option<Node>) -> Option<Arc<NodeView>> {
-        let node = node.as_ref().and_then(NodeView::of);
+    fn node_or_missing(&self, name: &Arc<str>, node: Option<&Node>) -> Option<Arc<NodeView>> {
+        let node = node.and_then(NodeView::of);
         if node.is_none() {
             self.shared.enter(|ledger| ledger.node_missing(name));
         }

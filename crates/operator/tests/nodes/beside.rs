@@ -56,7 +56,7 @@ fn left_behind(server: &Server) {
     annotations.insert(keys::RECLAIM_DEADLINE.into(), deadline.to_string());
     node.spec.get_or_insert_default().unschedulable = Some(true);
     server.put(&node);
-    server.put(&pod("web", "n", serde_json::json!({})));
+    server.put(&pod("web", "n", &serde_json::json!({})));
     server.on_eviction(|_| Eviction::Budget);
 }
 

@@ -71,7 +71,7 @@ fn machine(n: usize) -> String {
 
 /// Half of the nodes are named after their machine.
 fn node(n: usize) -> String {
-    if n % 2 == 0 { machine(n) } else { format!("worker-{n}") }
+    if n.is_multiple_of(2) { machine(n) } else { format!("worker-{n}") }
 }
 
 impl Chaos {
@@ -105,10 +105,10 @@ impl Chaos {
         self.unready.insert(name.clone(), None);
         let owner = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d",
                             "controller": true}]);
-        let daemon = pod(&format!("daemon-{n}"), &name, json!({"ownerReferences": owner}));
+        let daemon = pod(&format!("daemon-{n}"), &name, &json!({"ownerReferences": owner}));
         self.rig.server.put(&daemon);
         let mirror = json!({"annotations": {"kubernetes.io/config.mirror": "x"}});
-        self.rig.server.put(&pod(&format!("static-{n}"), &name, mirror));
+        self.rig.server.put(&pod(&format!("static-{n}"), &name, &mirror));
     }
 
     async fn step(&mut self) {

@@ -20,7 +20,7 @@ async fn configured() -> Rig {
     rig
 }
 
-fn named<'a>(pod: &'a Value) -> &'a str {
+fn named(pod: &Value) -> &str {
     pod["metadata"]["name"].as_str().unwrap()
 }
 
@@ -39,11 +39,11 @@ async fn row_20_cordon_ack_then_evictions_as_the_budget_allows() {
     rig.put_pod("elsewhere", "other");
     let owner = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d",
                         "controller": true}]);
-    rig.server.put(&pod("daemon", "n", json!({"ownerReferences": owner})));
+    rig.server.put(&pod("daemon", "n", &json!({"ownerReferences": owner})));
     rig.server.put(&pod(
         "static",
         "n",
-        json!({"annotations": {"kubernetes.io/config.mirror": "x"}}),
+        &json!({"annotations": {"kubernetes.io/config.mirror": "x"}}),
     ));
     let clock = rig.clock;
     let last = Arc::new(Mutex::new(None::<Duration>));
@@ -111,7 +111,7 @@ async fn row_21_a_blocked_drain_fails_at_its_deadline_and_names_the_pod() {
     rig.idle().await;
     assert_eq!(rig.acks("i"), [(1, 0, false), (1, 0, true)]);
     rig.pass(60).await;
-    let evictions = evictions.lock().unwrap();
+    let evictions = evictions.lock().unwrap().clone();
     assert!(evictions.len() >= 4, "it was tried again and again: {evictions:?}");
     assert!(evictions.iter().all(|at| *at < began + Duration::from_secs(10)));
     no_deletes(&rig);

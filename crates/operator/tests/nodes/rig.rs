@@ -284,7 +284,7 @@ impl Rig {
 
     /// A pod on a node.
     pub(crate) fn put_pod(&self, name: &str, node: &str) {
-        self.server.put(&pod(name, node, json!({})));
+        self.server.put(&pod(name, node, &json!({})));
     }
 
     pub(crate) fn pods(&self) -> Vec<String> {
@@ -325,7 +325,7 @@ pub(crate) fn put_node(server: &Server, name: &str, machine: &str, ready: bool, 
     server.put(&node);
 }
 
-pub(crate) fn pod(name: &str, node: &str, metadata: serde_json::Value) -> Pod {
+pub(crate) fn pod(name: &str, node: &str, metadata: &serde_json::Value) -> Pod {
     let mut object = json!({
         "metadata": metadata,
         "spec": {"nodeName": node, "containers": [], "terminationGracePeriodSeconds": 30},

@@ -161,7 +161,7 @@ impl Drain {
             Input::Sooner(deadline) => self.deadline = self.deadline.min(deadline),
             Input::Listed(pods) => self.listed(pods, &mut todo),
             Input::ListFailed => self.list_failed(now, &mut todo),
-            Input::Answered { uid, answer } => self.answered(&uid, answer, &mut todo),
+            Input::Answered { uid, answer } => self.answered(&uid, &answer, &mut todo),
         }
         self.advance(now, &mut todo);
         todo
@@ -196,8 +196,8 @@ impl Drain {
         self.round = Round::Pausing { until: now + PAUSE };
     }
 
-    fn answered(&mut self, uid: &Arc<str>, answer: Answer, todo: &mut Vec<Todo>) {
-        let (refusal, pause, blocked) = match &answer {
+    fn answered(&mut self, uid: &Arc<str>, answer: &Answer, todo: &mut Vec<Todo>) {
+        let (refusal, pause, blocked) = match answer {
             Answer::Going => (Some("terminating"), None, false),
             Answer::Conflict | Answer::NotSent => (None, None, false),
             Answer::Blocked(text, pause) => (Some(text.as_str()), *pause, true),
@@ -217,7 +217,7 @@ impl Drain {
         if let Round::Evicting(round) = &mut self.round {
             round.in_flight = round.in_flight.saturating_sub(1);
             round.pause = round.pause.max(pause);
-            round.conflict |= answer == Answer::Conflict;
+            round.conflict |= *answer == Answer::Conflict;
         }
     }
 

@@ -30,7 +30,7 @@ impl<T> Rotation<T> {
     }
 
     /// The next call to make; say [`done`](Self::done) when it was answered.
-    pub fn next(&mut self) -> Option<T> {
+    pub fn take(&mut self) -> Option<T> {
         if self.in_flight >= self.limit {
             return None;
         }
@@ -64,7 +64,7 @@ mod tests {
             rotation.push(&a, call);
         }
         rotation.push(&b, "b1");
-        let order: Vec<_> = std::iter::from_fn(|| rotation.next()).collect();
+        let order: Vec<_> = std::iter::from_fn(|| rotation.take()).collect();
         assert_eq!(order, ["a1", "b1", "a2", "a3"]);
     }
 
@@ -73,9 +73,9 @@ mod tests {
         let mut rotation = Rotation::new(2);
         let node: Arc<str> = "a".into();
         (0..5).for_each(|call| rotation.push(&node, call));
-        assert_eq!(std::iter::from_fn(|| rotation.next()).count(), 2);
+        assert_eq!(std::iter::from_fn(|| rotation.take()).count(), 2);
         rotation.done();
-        assert_eq!(rotation.next(), Some(2));
-        assert_eq!(rotation.next(), None);
+        assert_eq!(rotation.take(), Some(2));
+        assert_eq!(rotation.take(), None);
     }
 }

@@ -132,7 +132,7 @@ impl Drains {
     /// Makes the calls that may be made now.
     fn turn(&self) {
         loop {
-            let Some(call) = lock(&self.shared.rotation).next() else { return };
+            let Some(call) = lock(&self.shared.rotation).take() else { return };
             let drains = self.clone();
             tokio::spawn(async move {
                 let answer = drains.evict(&call).await;

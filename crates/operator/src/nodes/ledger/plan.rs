@@ -35,19 +35,6 @@ pub(crate) enum Step {
     Done,
 }
 
-/// How a Node is cordoned. The patch holds only for the Node that was read.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Cordon {
-    pub(crate) patch: Value,
-    pub(super) deadline_text: Arc<str>,
-}
-
-/// How a Node is uncordoned. The patch holds only for the Node that was read.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Uncordon {
-    pub(crate) patch: Value,
-}
-
 /// Which Node is deleted: the one that was read, unless it has changed since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Deletion {
@@ -205,8 +192,9 @@ impl Ledger {
         record.prune.is_some() && record.prune == self.session && self.session != Some(record.seen)
     }
 
-    /// How to cordon the Node that was read for the first waiting part.
-    pub(crate) fn cordon(&mut self, key: &Key, node: Arc<NodeView>) -> Option<Cordon> {
+    /// How to cordon the Node that was read for the first waiting part: a patch that holds for the
+    /// Node as it was read.
+    pub(crate) fn cordon(&mut self, key: &Key, node: &Arc<NodeView>) -> Option<Value> {
         self.nodes.wrote(node.clone());
         let part = self.records.get(key)?.parts.front()?;
         // Read past the cache, it may turn out to be another machine's.
@@ -217,7 +205,7 @@ impl Ledger {
             _ => &part.deadline_text,
         };
         let human = node.unschedulable && (node.instruction.is_none() || node.cordoned_by_human);
-        let patch = json!({
+        Some(json!({
             "metadata": {
                 "resourceVersion": node.version.to_string(),
                 "annotations": {
@@ -227,25 +215,23 @@ impl Ledger {
                 },
             },
             "spec": {"unschedulable": true},
-        });
-        Some(Cordon { patch, deadline_text: deadline_text.clone() })
+        }))
     }
 
-    /// How to uncordon the Node that was read.
-    pub(crate) fn uncordon(&mut self, key: &Key, node: Arc<NodeView>) -> Option<Uncordon> {
+    /// How to uncordon the Node that was read: a patch that holds for the Node as it was read.
+    pub(crate) fn uncordon(&mut self, key: &Key, node: &Arc<NodeView>) -> Option<Value> {
         self.nodes.wrote(node.clone());
         self.linked(key).filter(|linked| linked.name == node.name)?;
-        if !self.may_uncordon(key, &node) {
+        if !self.may_uncordon(key, node) {
             return None;
         }
-        let patch = json!({
+        Some(json!({
             "metadata": {
                 "resourceVersion": node.version.to_string(),
                 "annotations": {keys::RECLAIM_INSTRUCTION: null, keys::RECLAIM_DEADLINE: null},
             },
             "spec": {"unschedulable": null},
-        });
-        Some(Uncordon { patch })
+        }))
     }
 
     /// The Node was uncordoned.
@@ -259,7 +245,7 @@ impl Ledger {
     pub(crate) fn deletion(
         &mut self,
         key: &Key,
-        node: Arc<NodeView>,
+        node: &Arc<NodeView>,
         wall: Timestamp,
     ) -> Option<Deletion> {
         self.nodes.wrote(node.clone());

@@ -7,7 +7,7 @@ use bigfleet_wire::v1alpha1::{MachineState, ReclaimInstruction};
 use jiff::Timestamp;
 
 use super::instructions::Instruction;
-use super::{Key, Ledger, plan::Cordon};
+use super::{Key, Ledger};
 use crate::dispatch::Moment;
 use crate::nodes::drain::Outcome;
 use crate::nodes::effect::{Effect, NodeId, Start, Told};
@@ -149,7 +149,7 @@ impl Ledger {
     }
 
     /// The Node was cordoned for the first waiting part of the machine.
-    pub(crate) fn cordoned(&mut self, key: &Key, cordon: &Cordon, node: Arc<NodeView>) {
+    pub(crate) fn cordoned(&mut self, key: &Key, node: Arc<NodeView>) {
         let id = NodeId { name: node.name.clone(), uid: node.uid.clone() };
         self.nodes.wrote(node);
         let Some(part) = self.part_over(key) else { return };
@@ -173,14 +173,15 @@ impl Ledger {
         if latest.is_none_or(|latest| latest.order < part.order) {
             self.set_phase(key, Phase::Draining, None);
         }
-        let unbound = received_unbound_after(self, key, part.order);
-        if unbound {
+        // A frame that came meanwhile says that the binding is over.
+        let unbound = self.records.get(key).and_then(|record| record.received.unbound);
+        if unbound.is_some_and(|unbound| unbound > part.order) {
             self.unmark(key, &id.name);
             self.drain_over(&[part.serial], false);
             return;
         }
         self.settle(part.serial);
-        self.drain(key, id, &part, cordon, grace, preemptor_priority);
+        self.drain(key, id, &part, grace, preemptor_priority);
     }
 
     /// Joins the Node's drain, or starts one.
@@ -189,7 +190,6 @@ impl Ledger {
         key: &Key,
         node: NodeId,
         part: &Part,
-        cordon: &Cordon,
         grace: Duration,
         preemptor_priority: i32,
     ) {
@@ -200,7 +200,7 @@ impl Ledger {
             drain.serials.push(part.serial);
             if part.deadline < drain.deadline {
                 drain.deadline = part.deadline;
-                drain.deadline_text = cordon.deadline_text.clone();
+                drain.deadline_text = part.deadline_text.clone();
                 let (number, deadline) = (drain.number, drain.deadline);
                 self.effects.push(Effect::Sooner { number, deadline });
             }
@@ -297,14 +297,8 @@ impl Ledger {
         self.due(key, true);
         // A resumed drain may have begun before the machine of its Node was known.
         let node = self.nodes.get(node).cloned();
-        for key in node.iter().flat_map(|node| self.candidates(node)).collect::<Vec<_>>() {
+        for key in node.map(|node| self.candidates(&node)).unwrap_or_default() {
             self.due(&key, true);
         }
     }
-}
-
-/// Whether a frame after `order` says that the machine's binding is over.
-fn received_unbound_after(ledger: &Ledger, key: &Key, order: Order) -> bool {
-    let record = ledger.records.get(key);
-    record.and_then(|record| record.received.unbound).is_some_and(|unbound| unbound > order)
 }
