@@ -1,5 +1,7 @@
 //! What machines are told: the template language, the renderer, the tokens.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod document;
 mod golden;
 mod limits;
