@@ -1,6 +1,6 @@
 //! What machines are told: the template language, the renderer, the tokens.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod document;
 mod golden;
