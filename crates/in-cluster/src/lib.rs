@@ -8,6 +8,7 @@ pub mod budget;
 pub mod client;
 mod error;
 pub mod events;
+pub mod eviction;
 pub mod flags;
 pub mod lease;
 #[cfg(feature = "memory")]

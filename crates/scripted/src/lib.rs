@@ -6,7 +6,8 @@
 //!   and come back; it outlives its operators;
 //! - [`member`]: both together, stepping and reconnecting by themselves;
 //! - [`load`]: thousands of operators at once, measured;
-//! - [`coordinator`]: a coordinator that answers as it is told.
+//! - [`coordinator`]: a coordinator that answers as it is told;
+//! - [`shard`]: the other end of an operator's session, likewise.
 //!
 //! They know the wire and nothing of what is at its other end, so that what
 //! they prove holds for any shard:
@@ -43,5 +44,6 @@ pub mod load;
 pub mod member;
 pub mod operator;
 pub mod random;
+pub mod shard;
 
 pub use error::Error;

@@ -1,7 +1,7 @@
 //! What tests of real processes share: children, ports, binaries.
 
-#![allow(dead_code, reason = "each test binary uses its part of it")]
+#![allow(dead_code, unused_imports, reason = "each test binary uses its part of it")]
 
 pub(crate) mod binaries;
-pub(crate) mod ports;
-pub(crate) mod process;
+
+pub(crate) use bigfleet_testkit::{ports, process};

@@ -1,6 +1,12 @@
 //! Elections on tokio's paused clock.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use bigfleet_in_cluster::{
     Budget, Paced,
@@ -8,7 +14,9 @@ use bigfleet_in_cluster::{
     memory::{Fault, Server, Verb},
 };
 use bigfleet_net::shutdown::Shutdown;
+use k8s_openapi::api::coordination::v1::Lease;
 use tokio::{task::JoinHandle, time::Instant};
+use tower::Service;
 
 struct Candidate {
     elector: Elector,
@@ -18,11 +26,15 @@ struct Candidate {
 
 impl Candidate {
     fn start(server: &Server, identity: &str) -> Self {
+        Self::start_with(server.client(), identity)
+    }
+
+    fn start_with(client: kube::Client, identity: &str) -> Self {
         let elector = Elector::new(Settings::new("bigfleet-operator", "bigfleet-system", identity));
         let shutdown = Shutdown::new();
         let task = tokio::spawn({
             let (elector, shutdown) = (elector.clone(), shutdown.clone());
-            let paced = Paced::new(server.client(), Budget::new(50, 100));
+            let paced = Paced::new(client, Budget::new(50, 100));
             async move { elector.run(paced, shutdown).await }
         });
         Self { elector, shutdown, task }
@@ -105,20 +117,44 @@ async fn a_server_that_is_away_makes_unsure_and_nobody_else_leader() {
     );
 }
 
+/// A client whose way to the server can be closed, for it alone.
+fn gated(server: &Server, closed: &Arc<AtomicBool>) -> kube::Client {
+    let (server, closed) = (server.clone(), closed.clone());
+    let service = tower::service_fn(move |request| {
+        let (mut server, closed) = (server.clone(), closed.load(Ordering::SeqCst));
+        async move {
+            match closed {
+                true => Err(tower::BoxError::from("no way to the server")),
+                false => server.call(request).await,
+            }
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_partitioned_leader_yields_when_it_sees_another() {
+async fn a_partitioned_leader_is_unsure_and_yields_when_it_sees_another() {
     let server = Server::new();
-    let first = Candidate::start(&server, "first");
+    let closed = Arc::new(AtomicBool::new(false));
+    let first = Candidate::start_with(gated(&server, &closed), "first");
     first.becomes(Leadership::Leading).await;
-    // Only the writes of the first fail: it holds no token for them, say.
-    server.inject(Fault::answer(403).on(Verb::Update, "leases"));
-    first.becomes(Leadership::Unsure).await;
-    server.heal();
-    server.inject(Fault::latency(Duration::from_secs(3600)).on(Verb::Update, "leases").times(1));
+    first.elector.annotate("bigfleet.lucy.sh/synced", "first");
     let second = Candidate::start(&server, "second");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    closed.store(true, Ordering::SeqCst);
+    first.becomes(Leadership::Unsure).await;
+    assert_eq!(second.is(), Leadership::Standby, "never two who are sure");
     second.becomes(Leadership::Leading).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(first.is(), Leadership::Unsure);
+    closed.store(false, Ordering::SeqCst);
     first.becomes(Leadership::Standby).await;
     assert_eq!(read(&server).await.holder, "second");
+    // What the first said of itself then does not come back with it.
+    second.stop().await;
+    server.remove::<Lease>(Some("bigfleet-system"), "bigfleet-operator");
+    first.becomes(Leadership::Leading).await;
+    assert!(read(&server).await.annotations.is_empty());
 }
 
 #[tokio::test(start_paused = true)]

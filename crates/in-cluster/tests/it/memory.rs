@@ -1,6 +1,7 @@
 //! The server in memory answers as a real one does.
 
 use bigfleet_in_cluster::{
+    eviction,
     memory::{Eviction, Server, Verb},
     refusal,
 };
@@ -118,13 +119,10 @@ async fn evictions_ask_the_budget() {
     assert!(pods.get_opt("free").await.unwrap().is_none());
     let refused = pods.evict("kept", &EvictParams::default()).await.unwrap_err();
     assert!(refusal::is_disruption_budget(&refused), "{refused}");
-    let other = EvictParams {
-        delete_options: Some(
-            DeleteParams::default()
-                .preconditions(Preconditions { uid: Some("other".into()), resource_version: None }),
-        ),
-        ..EvictParams::default()
-    };
     server.on_eviction(|_| Eviction::Allow);
-    assert_eq!(refusal::code(&pods.evict("kept", &other).await.unwrap_err()), Some(409));
+    let evict = |uid: &'static str| eviction::evict(server.client(), "apps", "kept", uid, Some(5));
+    assert_eq!(refusal::code(&evict("other").await.unwrap_err()), Some(409));
+    let uid = pods.get("kept").await.unwrap().metadata.uid.unwrap();
+    eviction::evict(server.client(), "apps", "kept", &uid, None).await.unwrap();
+    assert!(pods.get_opt("kept").await.unwrap().is_none());
 }

@@ -5,13 +5,14 @@ use std::time::Duration;
 use bigfleet_in_cluster::{
     Budget, Lane, Paced, Store, client,
     events::{self, Recorder},
-    lease::{Elector, Leadership, Settings},
+    eviction,
+    lease::{self, Elector, Leadership, Settings},
     refusal,
     store::Selection,
 };
 use bigfleet_net::shutdown::Shutdown;
 use bigfleet_testkit::kube::ControlPlane;
-use k8s_openapi::api::core::v1::{ConfigMap, Event};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
 use kube::{
     Api, ResourceExt,
     api::{DeleteParams, ListParams, ObjectMeta, PostParams},
@@ -68,14 +69,18 @@ async fn all_parts_on_a_real_server() {
     until("the first leads", || first.is_leading()).await;
     first.annotate("bigfleet.lucy.sh/synced", "first");
     let second_run = run(&second, &second_stop);
-    until("the annotation is there", || {
-        *second.leadership().borrow() == Leadership::Standby && first.is_leading()
-    })
-    .await;
+    let annotated = async {
+        let read = || lease::read(&paced, "default", "lease");
+        while read().await.unwrap().is_none_or(|record| record.annotations.is_empty()) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), annotated).await.expect("no annotation");
+    assert_eq!(*second.leadership().borrow(), Leadership::Standby);
     first_stop.request();
     first_run.await.unwrap();
     until("the second leads", || second.is_leading()).await;
-    let record = bigfleet_in_cluster::lease::read(&paced, "default", "lease").await.unwrap();
+    let record = lease::read(&paced, "default", "lease").await.unwrap();
     let record = record.unwrap();
     assert_eq!((record.holder.as_str(), record.transitions), ("second", 1));
     assert_eq!(record.annotations["bigfleet.lucy.sh/synced"], "first");
@@ -85,7 +90,7 @@ async fn all_parts_on_a_real_server() {
         let lease = events::deployment("default", "bigfleet-operator");
         recorder.warning(lease, "RollupHeld", "the list is not complete");
     }
-    let events = Api::<Event>::namespaced(client, "default");
+    let events = Api::<Event>::namespaced(client.clone(), "default");
     let counted = async {
         let mine = ListParams::default().fields("reason=RollupHeld");
         loop {
@@ -98,6 +103,17 @@ async fn all_parts_on_a_real_server() {
         }
     };
     tokio::time::timeout(Duration::from_secs(30), counted).await.expect("no event counted to two");
+
+    let pods = Api::<Pod>::namespaced(client.clone(), "default");
+    let pod = serde_json::from_value(serde_json::json!({
+        "metadata": {"name": "pod"},
+        "spec": {"containers": [{"name": "main", "image": "none"}]},
+    }));
+    let pod = pods.create(&PostParams::default(), &pod.unwrap()).await.unwrap();
+    let refused = eviction::evict(client.clone(), "default", "pod", "other", None).await;
+    assert_eq!(refusal::code(&refused.unwrap_err()), Some(409), "the uid is no precondition");
+    let uid = pod.metadata.uid.unwrap();
+    eviction::evict(client.clone(), "default", "pod", &uid, Some(3)).await.unwrap();
 
     let error = paced
         .call(Lane::NodeState, |client| async move {

@@ -152,7 +152,7 @@ impl Renderer {
         };
         let outcome = match self.blob(request) {
             Ok((blob, ttl_seconds)) => {
-                response.user_data = blob.into();
+                response.user_data = blob;
                 response.ttl_seconds = ttl_seconds;
                 Outcome::Success
             }

@@ -85,7 +85,10 @@ mod tests {
     use super::*;
 
     fn number(content: Vec<u8>) -> Result<u32, String> {
-        String::from_utf8(content).ok().and_then(|text| text.parse().ok()).ok_or("no number".into())
+        String::from_utf8(content)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| "no number".into())
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What machines are told: the template language, the renderer, the tokens.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 mod document;
 mod golden;
 mod limits;

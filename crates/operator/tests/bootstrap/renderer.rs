@@ -108,7 +108,7 @@ fn answer(renderer: &Renderer) -> (String, String) {
     let response = renderer.render(&request());
     assert_eq!(response.request_id, "r-1");
     assert_eq!(response.ttl_seconds == 0, !response.error.is_empty());
-    (String::from_utf8(response.user_data.to_vec()).unwrap(), response.error)
+    (String::from_utf8(response.user_data).unwrap(), response.error)
 }
 
 #[test]

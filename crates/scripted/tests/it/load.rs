@@ -39,7 +39,7 @@ async fn every_roll_up_is_sent_answered_and_measured() {
     assert!(figures.acks_per_second > 0.0 && told > 0);
     assert!(figures.errors.is_empty(), "{figures:?}");
 
-    let heard = shard.heard.borrow();
+    let heard = shard.heard();
     let mut by_cluster = std::collections::BTreeMap::<_, Vec<_>>::new();
     for (_, frame) in &heard.frames {
         if let Up::Rollup(roll_up) = frame {
@@ -65,7 +65,7 @@ async fn refusals_holds_and_silence_are_told_apart() {
         (Acks::Reject, [0, 0, 0, 30, 0]),
         (Acks::None, [0, 0, 0, 0, 30]),
     ] {
-        shard.heard.send_modify(|heard| heard.acks = acks);
+        shard.set_acks(acks);
         let figures = load::run(short.clone(), |_| {}).await.unwrap();
         let answered = [figures.accepted, figures.superseded, figures.held];
         let others = [figures.rejected, figures.unanswered];
@@ -96,7 +96,7 @@ async fn sessions_answer_what_they_are_asked() {
     let (figures, ()) = tokio::join!(load::run(one, |_| {}), asking);
     let figures = figures.unwrap();
     assert_eq!((figures.bootstraps, figures.reclaims), (1, 1));
-    let heard = shard.heard.borrow();
+    let heard = shard.heard();
     assert_eq!(heard.reclaim_acks(), [(1, 2, 0, false), (1, 2, 2, true)]);
     assert!(heard.frames.iter().any(|(_, frame)| {
         matches!(frame, Up::BootstrapResponse(blob) if blob.request_id == "r" && !blob.user_data.is_empty())
@@ -164,7 +164,7 @@ async fn options_that_cannot_work_are_refused() {
 #[ignore = "takes both cores for half a minute"]
 async fn ten_thousand_sessions() {
     let shard = FakeShard::start().await;
-    shard.heard.send_modify(|heard| heard.forgetful = true);
+    shard.forget();
     let mut options = LoadOptions::new(&shard.addr);
     options.sessions = 10_000;
     options.roll_ups_per_second = 5_000.0;

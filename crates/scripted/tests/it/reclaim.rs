@@ -30,7 +30,7 @@ fn instruction(id: &str, nodes: &[&str], grace_period_seconds: i64) -> Down {
 
 async fn acks(shard: &FakeShard, count: usize) -> Vec<(usize, i32, i32, bool)> {
     shard.until(|heard| heard.reclaim_acks().len() >= count).await;
-    shard.heard.borrow().reclaim_acks()
+    shard.heard().reclaim_acks()
 }
 
 /// Waits until the operator has taken in everything sent so far.
@@ -127,7 +127,7 @@ async fn a_final_ack_is_said_again_on_each_session_while_the_node_is_marked() {
     operator.wait_for("the mark to go", left, PATIENCE).await.unwrap();
     operator.reconnect().await.unwrap();
     in_step(&operator).await;
-    assert_eq!(shard.heard.borrow().reclaim_acks().len(), 3);
+    assert_eq!(shard.heard().reclaim_acks().len(), 3);
 }
 
 #[tokio::test]

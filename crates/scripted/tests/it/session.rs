@@ -39,8 +39,7 @@ async fn says_hello_with_its_features() {
     Operator::connect(&shard.addr, &Security::Plaintext, options).await.unwrap();
     operator(&shard).await;
     let features: Vec<_> = shard
-        .heard
-        .borrow()
+        .heard()
         .frames
         .iter()
         .map(|(_, frame)| match frame {
@@ -70,12 +69,11 @@ async fn each_roll_up_gets_its_own_answer() {
         (Acks::Hold, Answer::Held),
         (Acks::Reject, Answer::Rejected("needs[0]: no".to_owned())),
     ] {
-        shard.heard.send_modify(|heard| heard.acks = acks);
+        shard.set_acks(acks);
         assert_eq!(operator.roll_up(vec![CapacityNeed::default()]).await.unwrap(), answer);
     }
     let times: Vec<i64> = shard
-        .heard
-        .borrow()
+        .heard()
         .frames
         .iter()
         .filter_map(|(_, frame)| match frame {
@@ -90,7 +88,7 @@ async fn each_roll_up_gets_its_own_answer() {
 async fn a_roll_up_on_a_session_that_ends_tells_how() {
     let shard = FakeShard::start().await;
     let operator = operator(&shard).await;
-    shard.heard.send_modify(|heard| heard.acks = Acks::None);
+    shard.set_acks(Acks::None);
     let answer = operator.roll_up(vec![]);
     let end = async {
         shard.find(|frame| matches!(frame, Up::Rollup(_)).then_some(())).await;
@@ -209,7 +207,7 @@ async fn answers_bootstrap_requests_by_its_policy() {
     assert_eq!((four.user_data.as_slice(), four.error.as_str()), (&b""[..], "bad template"));
     // Answers keep the order of the stream, so 5 would have been there before 6.
     response("6").await;
-    assert!(!shard.heard.borrow().frames.iter().any(|(_, frame)| {
+    assert!(!shard.heard().frames.iter().any(|(_, frame)| {
         matches!(frame, Up::BootstrapResponse(response) if response.request_id == "5")
     }));
 }
@@ -225,7 +223,7 @@ async fn a_late_blob_comes_on_the_session_that_asked_or_not_at_all() {
     });
     shard.send(request("late")).await;
     shard.send(request("prompt")).await;
-    let answers = || blobs(&shard.heard.borrow());
+    let answers = || blobs(&shard.heard());
     let late = |frame: &Up| matches!(frame, Up::BootstrapResponse(r) if r.request_id == "late");
     shard.find(|frame| late(frame).then_some(())).await;
     assert_eq!(answers(), ["prompt", "late"]);
@@ -343,7 +341,7 @@ async fn says_whatever_the_script_wants() {
     shard
         .find(|frame| matches!(frame, Up::Rollup(r) if r.cluster_id == "other").then_some(()))
         .await;
-    assert_eq!(shard.heard.borrow().empty_frames, 1);
+    assert_eq!(shard.heard().empty_frames, 1);
     late.say_hello().unwrap();
     late.wait_for("hello again", |state| state.hellos == 2, PATIENCE).await.unwrap();
     shard.send(Down::Ack(Default::default())).await;

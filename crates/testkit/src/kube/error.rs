@@ -27,6 +27,17 @@ pub enum Error {
     #[error("cannot make certificates: {0}")]
     Certificate(#[from] rcgen::Error),
 
+    /// A command refused.
+    #[error("{command} ended with {status}: {output}")]
+    Command {
+        /// As it was run.
+        command: String,
+        /// How it ended.
+        status: std::process::ExitStatus,
+        /// What it said.
+        output: String,
+    },
+
     /// A process came up and did not get ready.
     #[error("{reason}\n{logs}")]
     NotReady {

@@ -1,19 +1,39 @@
-//! The file that tells clients where the server is and who they are.
+//! The files that tell clients where the server is and who they are.
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Error;
 use super::certificates::Certificates;
 
-/// Writes the admin's kubeconfig. It is JSON, which is YAML too.
-pub(crate) fn write_to(folder: &Path, port: u16, files: &Certificates) -> Result<PathBuf, Error> {
+/// Who a client is.
+pub(crate) enum User<'a> {
+    /// By certificate, a member of `system:masters`.
+    Admin,
+    /// By the token of a service account.
+    Token(&'a str),
+}
+
+/// Writes a kubeconfig. It is JSON, which is YAML too.
+pub(crate) fn write_to(
+    path: &Path,
+    port: u16,
+    files: &Certificates,
+    user: &User<'_>,
+) -> Result<PathBuf, Error> {
+    let user: Value = match user {
+        User::Admin => json!({
+            "client-certificate": files.admin.certificate,
+            "client-key": files.admin.key,
+        }),
+        User::Token(token) => json!({"token": token}),
+    };
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "test",
-        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "user"}}],
         "clusters": [{
             "name": "test",
             "cluster": {
@@ -21,16 +41,9 @@ pub(crate) fn write_to(folder: &Path, port: u16, files: &Certificates) -> Result
                 "certificate-authority": files.authority,
             },
         }],
-        "users": [{
-            "name": "admin",
-            "user": {
-                "client-certificate": files.admin.certificate,
-                "client-key": files.admin.key,
-            },
-        }],
+        "users": [{"name": "user", "user": user}],
     });
-    let path = folder.join("kubeconfig");
-    std::fs::write(&path, config.to_string())
+    std::fs::write(path, config.to_string())
         .map_err(Error::io(format!("cannot write {}", path.display())))?;
-    Ok(path)
+    Ok(path.to_owned())
 }

@@ -1,4 +1,5 @@
-//! A real control plane for tests: etcd and kube-apiserver on loopback.
+//! A real control plane for tests, on loopback: etcd and kube-apiserver, and for a whole cluster
+//! kube-controller-manager and kube-scheduler. Nodes are the test's to bring.
 //!
 //! ```no_run
 //! use bigfleet_testkit::kube::ControlPlane;

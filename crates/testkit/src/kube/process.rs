@@ -19,7 +19,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts `binary`; both its outputs go to `<folder>/<name>.log`.
+    /// Starts `binary`; both its outputs go to the end of `<folder>/<name>.log`.
     pub(crate) fn start(
         name: &'static str,
         binary: &Path,
@@ -28,7 +28,7 @@ impl Process {
     ) -> Result<Self, Error> {
         let log = folder.join(format!("{name}.log"));
         let open = || -> std::io::Result<(File, File)> {
-            let file = File::create(&log)?;
+            let file = File::options().create(true).append(true).open(&log)?;
             Ok((file.try_clone()?, file))
         };
         let (stdout, stderr) =

@@ -1,5 +1,7 @@
 //! A child process that logs into a file, so that no pipe fills up and what it
-//! said outlives it.
+//! said outlives it. Whatever fails here fails the test.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::{
     fs::{self, File},
@@ -16,57 +18,73 @@ use tokio::{
 };
 
 /// Nothing here takes that long; what does has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A child, killed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     child: Child,
     log: PathBuf,
 }
 
 impl Process {
     /// Starts it; its log is appended to.
-    pub(crate) fn spawn(program: &Path, args: &[String], log: &Path) -> Self {
+    #[must_use]
+    pub fn spawn(program: &Path, args: &[String], log: &Path) -> Self {
+        Self::spawn_with(program, args, &[], log)
+    }
+
+    /// Starts it in an environment with these variables besides.
+    #[must_use]
+    pub fn spawn_with(
+        program: &Path,
+        args: &[String],
+        variables: &[(&str, &str)],
+        log: &Path,
+    ) -> Self {
         let file = File::options().create(true).append(true).open(log).unwrap();
         let mut command = Command::new(program);
         // What tests are told by is not for the binaries.
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("BIGFLEET_")) {
             command.env_remove(name);
         }
-        let child = command.args(args).stdout(Stdio::null()).stderr(file).kill_on_drop(true);
+        command.args(args).envs(variables.iter().copied());
+        let child = command.stdout(Stdio::null()).stderr(file).kill_on_drop(true);
         Self { child: child.spawn().unwrap(), log: log.to_owned() }
     }
 
     /// SIGKILL, and gone when this returns.
-    pub(crate) async fn kill(&mut self) {
+    pub async fn kill(&mut self) {
         self.child.kill().await.unwrap();
     }
 
     /// Sends a signal by its name.
-    pub(crate) async fn signal(&self, name: &str) {
+    pub async fn signal(&self, name: &str) {
         let id = self.child.id().expect("not reaped yet").to_string();
         let sent = Command::new("kill").args(["-s", name, &id]).status().await.unwrap();
         assert!(sent.success(), "kill -s {name} {id}");
     }
 
     /// How it ended.
-    pub(crate) async fn ended(&mut self) -> ExitStatus {
+    pub async fn ended(&mut self) -> ExitStatus {
         let ended = timeout(PATIENCE, self.child.wait()).await;
         ended.unwrap_or_else(|_| panic!("does not end: {}", self.tail())).unwrap()
     }
 
-    pub(crate) fn is_running(&mut self) -> bool {
+    /// Whether it has not ended yet.
+    pub fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 
     /// Everything it said, those before it in the same file included.
-    pub(crate) fn log(&self) -> String {
+    #[must_use]
+    pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
     }
 
     /// The end of its log.
-    pub(crate) fn tail(&self) -> String {
+    #[must_use]
+    pub fn tail(&self) -> String {
         let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(30)..].join("\n")
@@ -74,12 +92,12 @@ impl Process {
 }
 
 /// Looks until there is something to see.
-pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     until_or(&|| what.to_owned(), PATIENCE, &mut look).await
 }
 
 /// Looks until there is something to see, and tells more if there never is.
-pub(crate) async fn until_or<T>(
+pub async fn until_or<T>(
     what: &dyn Fn() -> String,
     within: Duration,
     look: &mut impl AsyncFnMut() -> Option<T>,
@@ -95,7 +113,7 @@ pub(crate) async fn until_or<T>(
 }
 
 /// Status and body of a GET; none while nobody answers.
-pub(crate) async fn get(addr: &str, path: &str) -> Option<(u16, String)> {
+pub async fn get(addr: &str, path: &str) -> Option<(u16, String)> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n");
     http(addr, &request).await
 }
@@ -110,7 +128,8 @@ async fn http(addr: &str, request: &str) -> Option<(u16, String)> {
 }
 
 /// Sum of a metric over all its labels; none if it is not there.
-pub(crate) fn sum(metrics: &str, name: &str) -> Option<f64> {
+#[must_use]
+pub fn sum(metrics: &str, name: &str) -> Option<f64> {
     let of_name =
         |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
     let values = metrics.lines().filter(of_name).filter_map(|line| line.rsplit(' ').next());
@@ -119,7 +138,7 @@ pub(crate) fn sum(metrics: &str, name: &str) -> Option<f64> {
 }
 
 /// The usual flags but for those given, and those given.
-pub(crate) fn flags<const N: usize>(
+pub fn flags<const N: usize>(
     usual: [(&'static str, String); N],
     more: &[&str],
 ) -> impl Iterator<Item = String> {

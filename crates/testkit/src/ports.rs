@@ -10,8 +10,13 @@ use std::{
 };
 
 /// A free port that neither an outgoing connection nor another run of these tests is
-/// given meanwhile, so that a process can come back to it.
-pub(crate) fn port() -> String {
+/// given meanwhile, so that a process can come back to it; as an address on loopback.
+///
+/// # Panics
+///
+/// When forty runs are at it already.
+#[must_use]
+pub fn port() -> String {
     static BLOCK: OnceLock<Block> = OnceLock::new();
     let block = BLOCK.get_or_init(Block::take);
     loop {
@@ -45,6 +50,9 @@ impl Block {
             let first = Self::FIRST + block * Self::PORTS;
             Some(Self { first, next: AtomicU16::new(0), _lock: lock })
         });
-        free.expect("not as many runs of these tests at once")
+        match free {
+            Some(free) => free,
+            None => panic!("not as many runs of these tests at once"),
+        }
     }
 }

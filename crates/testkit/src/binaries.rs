@@ -1,0 +1,48 @@
+//! Binaries of this workspace, for tests of crates that do not build them.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A binary by the name of its package: in the directory `BIGFLEET_BINARIES`, else beside the test
+/// that runs, built now if it is not there.
+///
+/// # Panics
+///
+/// When it does not build.
+#[must_use]
+pub fn binary(package: &str) -> PathBuf {
+    if let Some(folder) = std::env::var_os("BIGFLEET_BINARIES") {
+        return Path::new(&folder).join(package);
+    }
+    // target/<profile>/deps/<test>
+    let test = std::env::current_exe().unwrap_or_default();
+    let profile = test.ancestors().nth(2).unwrap_or(Path::new(""));
+    beside(&profile.join("bigfleet"), package)
+}
+
+/// A binary beside another, `ours`; built now if it is not there.
+///
+/// # Panics
+///
+/// When it does not build.
+#[must_use]
+pub fn beside(ours: &Path, package: &str) -> PathBuf {
+    let binary = ours.with_file_name(package);
+    if !binary.exists() {
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+        let profile = ours.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        let profile = profile.filter(|name| *name != "debug").unwrap_or("dev");
+        let target = ours.ancestors().nth(2).unwrap_or(Path::new("target"));
+        let built = Command::new(cargo)
+            .args(["build", "--locked", &format!("--package={package}")])
+            .args([format!("--profile={profile}")])
+            .arg("--target-dir")
+            .arg(target)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status();
+        assert!(built.is_ok_and(|status| status.success()), "{package} does not build");
+    }
+    binary
+}
