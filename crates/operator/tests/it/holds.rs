@@ -68,7 +68,7 @@ async fn operator_inv_04_a_deleted_crd_holds_and_its_return_resumes() {
     {
         let heard = rig.shard.heard.borrow();
         let wanted: Vec<i32> = (heard.roll_ups.iter())
-            .map(|one| one.needs.first().map_or(0, |need| cpu(need)))
+            .map(|one| one.needs.first().map_or(0, cpu))
             .skip_while(|cpu| *cpu < 10)
             .collect();
         // Nothing below half of what was sent before was sent.

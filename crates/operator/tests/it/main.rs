@@ -1,6 +1,8 @@
 //! The operator, from its pure parts to the whole against a scripted shard and a server
 //! in memory. Tests name the invariant of the kubernetes chapter §13 that they hold.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod acks;
 mod holds;
 mod pods;
