@@ -34,7 +34,7 @@ fn cpu(need: &CapacityNeed) -> i32 {
 async fn operator_inv_04_no_roll_up_before_the_first_list_is_complete() {
     let server = server();
     for number in 0..1_200 {
-        server.put(&request(&format!("cr-{number}"), json!({})));
+        server.put(&request(&format!("cr-{number}"), &json!({})));
     }
     // Three pages, each of which fails once and is slow.
     server.inject(Fault::answer(500).on(Verb::List, "capacityrequests").times(2));
@@ -52,7 +52,7 @@ async fn operator_inv_04_no_roll_up_before_the_first_list_is_complete() {
 async fn operator_inv_04_a_deleted_crd_holds_and_its_return_resumes() {
     let rig = Rig::start().await;
     for number in 0..10 {
-        rig.request(&format!("cr-{number}"), json!({}));
+        rig.request(&format!("cr-{number}"), &json!({}));
     }
     rig.shard.until("all demand", |heard| heard.wanted("cpu") == ["10"]).await;
     // Deleting a CRD deletes its objects first.
@@ -78,7 +78,7 @@ async fn operator_inv_04_a_deleted_crd_holds_and_its_return_resumes() {
     }
     rig.server.serve_with::<CapacityRequest>(json!({"status": {"phase": "Pending"}}));
     rig.server.put(&capacity_request_crd());
-    rig.request("new", json!({"resources": {"cpu": "3"}}));
+    rig.request("new", &json!({"resources": {"cpu": "3"}}));
     rig.shard.until("resumed", |heard| heard.wanted("cpu") == ["3"]).await;
     rig.until("ready", |rig| rig.readiness.is_ready()).await;
     assert_eq!(rig.events("RollupHeld").len(), 1, "told once");
@@ -89,7 +89,7 @@ async fn operator_inv_04_a_deleted_crd_holds_and_its_return_resumes() {
 async fn operator_inv_04_a_demand_source_that_is_not_synced_holds() {
     let server = server();
     server.put(&lease("upc-1", "upc-0", 0));
-    server.put(&request("cr", json!({})));
+    server.put(&request("cr", &json!({})));
     let rig = Rig::with(server, |options| options.demand_source = DemandSource::Upc).await;
     rig.shard.until("a session", |heard| heard.sessions == 1).await;
     rig.until("held", |rig| !rig.events("RollupHeld").is_empty()).await;
@@ -112,7 +112,7 @@ async fn operator_inv_04_a_demand_source_that_is_not_synced_holds() {
 async fn demand_does_not_dip_over_a_watch_gap_or_an_outage() {
     let rig = Rig::start().await;
     for number in 0..10 {
-        rig.request(&format!("cr-{number}"), json!({}));
+        rig.request(&format!("cr-{number}"), &json!({}));
     }
     rig.shard.until("all demand", |heard| heard.wanted("cpu") == ["10"]).await;
     rig.until("stamped", |rig| (0..10).all(|n| rig.is_acknowledged(&format!("cr-{n}")))).await;
@@ -123,7 +123,7 @@ async fn demand_does_not_dip_over_a_watch_gap_or_an_outage() {
     // The session stays, cached demand keeps rolling up, blobs are made.
     rig.roll_ups(10).await;
     rig.server.away(false);
-    rig.request("late", json!({}));
+    rig.request("late", &json!({}));
     rig.shard.until("followed again", |heard| heard.wanted("cpu") == ["11"]).await;
     let heard = rig.shard.heard.borrow();
     let wanted = |at: usize| heard.roll_ups[at].needs[0].aggregate_resources["cpu"].clone();

@@ -1,7 +1,7 @@
 //! The operator, from its pure parts to the whole against a scripted shard and a server
 //! in memory. Tests name the invariant of the kubernetes chapter §13 that they hold.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod acks;
 mod holds;

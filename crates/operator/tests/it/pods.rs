@@ -21,7 +21,7 @@ fn pod(rig: &Rig, name: &str, node: Option<&str>) {
     }))
     .unwrap();
     rig.server.put(&pod);
-    let mut owned = request(&format!("cr-{name}"), json!({}));
+    let mut owned = request(&format!("cr-{name}"), &json!({}));
     let owner = json!([{"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid}]);
     owned.metadata.owner_references = serde_json::from_value(owner).unwrap();
     rig.server.put(&owned);
