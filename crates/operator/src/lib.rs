@@ -8,6 +8,7 @@
 //! ([`side`]).
 
 pub mod ack;
+pub mod blobs;
 pub mod bootstrap;
 pub mod capacity;
 pub mod dispatch;

@@ -88,6 +88,8 @@ pub struct Running {
     resign: Shutdown,
     pool: Arc<Pool>,
     cycle: Arc<Cycle>,
+    lead: Lead,
+    pod_status: Arc<PodStatus>,
 }
 
 /// Why an operator ended.
@@ -185,11 +187,12 @@ pub fn start(setup: Setup) -> Running {
         working.run(options.ack_concurrency, until).await;
         Ok(())
     });
-    let (until, leading, telling) = (stop.clone(), lead.clone(), pod_status);
+    let (until, told, telling) = (stop.clone(), lead.clone(), pod_status.clone());
     tasks.spawn(async move {
-        telling.run(leading, until).await;
+        telling.run(told, until).await;
         Ok(())
     });
+    let leading = lead.clone();
     let tending = Tending { cycle: cycle.clone(), pool: pool.clone(), writer, lead, metrics };
     tasks.spawn(tending.run(stop.clone()));
     let beside = side.clone();
@@ -213,7 +216,7 @@ pub fn start(setup: Setup) -> Running {
         session.run(until).await;
         Ok(())
     });
-    Running { tasks, stop, elections, resign, pool, cycle }
+    Running { tasks, stop, elections, resign, pool, cycle, lead: leading, pod_status }
 }
 
 fn lead(options: &Options, paced: &Paced, resign: &Shutdown, elections: &mut JoinSet<()>) -> Lead {
@@ -296,6 +299,18 @@ impl Running {
     #[must_use]
     pub const fn cycle(&self) -> &Arc<Cycle> {
         &self.cycle
+    }
+
+    /// Who tells waiting pods.
+    #[must_use]
+    pub const fn pod_status(&self) -> &Arc<PodStatus> {
+        &self.pod_status
+    }
+
+    /// Whether this process leads.
+    #[must_use]
+    pub const fn lead(&self) -> &Lead {
+        &self.lead
     }
 
     /// Returns when a part dies, and why.

@@ -11,11 +11,11 @@ use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 
 use crate::{
+    blobs::Blobs,
+    bootstrap, dispatch,
     flags::{self, OperatorFlags},
     metrics::Metrics,
     operator::{self, NAME, Options, Running, Setup},
-    session::Render,
-    side::MakeSide,
 };
 
 /// A roll-up more often than this is more than a shard's cycle can use.
@@ -35,36 +35,29 @@ pub enum Error {
     #[error(transparent)]
     Cluster(#[from] ClusterError),
     /// The bootstrap template, or what belongs to it.
-    #[error("{0}")]
-    Bootstrap(String),
+    #[error(transparent)]
+    Bootstrap(#[from] bootstrap::Error),
+    /// No threads to run on.
+    #[error("cannot start the runtime: {0}")]
+    Runtime(std::io::Error),
     /// It ended.
     #[error(transparent)]
     Ended(#[from] operator::Error),
-}
-
-/// The parts of a process that other rooms make.
-pub struct Rooms {
-    /// Parses the template and makes blobs; refuses a bad template.
-    pub render: Arc<dyn Render>,
-    /// Makes nodes and hints.
-    pub side: MakeSide,
 }
 
 /// An operator process at work.
 #[derive(Debug)]
 pub struct Process {
     running: Running,
-    http: JoinSet<Result<(), NetError>>,
+    /// Metrics, probes, bootstrap files and tokens.
+    beside: JoinSet<Result<(), NetError>>,
     stop: Shutdown,
-    stop_http: Shutdown,
+    stop_beside: Shutdown,
     telemetry: Telemetry,
 }
 
 /// Starts what the flags ask for, in the order of §1.
-pub async fn run(
-    flags: &OperatorFlags,
-    rooms: impl FnOnce(&OperatorFlags, &Arc<Metrics>) -> Result<Rooms, Error>,
-) -> Result<Process, Error> {
+pub async fn run(flags: &OperatorFlags) -> Result<Process, Error> {
     flags.check()?;
     let telemetry = Telemetry::init(NAME, &flags.log, &flags.diagnostics)?;
     let stop = Shutdown::on_signal()?;
@@ -74,9 +67,9 @@ pub async fn run(
         tracing::warn!("--rollup-interval is below 1s; a shard decides every 10s");
     }
     let metrics = Arc::new(Metrics::default());
-    let Rooms { render, side } = rooms(flags, &metrics)?;
+    let blobs = Blobs::open(flags, &metrics)?;
     let readiness = Readiness::new("the caches have not been filled yet");
-    let (http, stop_http) = serve(flags, &metrics, &readiness, &security);
+    let (mut http, stop_http) = serve(flags, &metrics, &readiness, &security);
     let paced = flags.cluster.connect(NAME).await?;
     let namespace = client::own_namespace(paced.client());
     tracing::info!(cluster = flags.cluster_id, shard = flags.shard_addr, namespace, "starting");
@@ -92,8 +85,24 @@ pub async fn run(
         namespace,
         identity: lease::identity(),
     };
-    let running = operator::start(Setup { options, paced, render, side, metrics, readiness });
-    Ok(Process { running, http, stop, stop_http, telemetry })
+    let nodes = dispatch::Settings {
+        own_pod: dispatch::Settings::own_pod(),
+        cleanup: flags.nodes.node_cleanup,
+    };
+    let running = operator::start(Setup {
+        options,
+        paced: paced.clone(),
+        render: Arc::new(blobs.clone()),
+        side: dispatch::beside(nodes),
+        metrics,
+        readiness,
+    });
+    let (lead, until) = (running.lead().clone(), stop_http.clone());
+    http.spawn(async move {
+        blobs.run(lead, paced, until).await;
+        Ok(())
+    });
+    Ok(Process { running, beside: http, stop, stop_beside: stop_http, telemetry })
 }
 
 fn serve(
@@ -121,14 +130,14 @@ impl Process {
         let died = tokio::select! {
             () = self.stop.requested() => None,
             why = self.running.ended() => Some(Error::Ended(why)),
-            ended = self.http.join_next() => Some(match ended {
+            ended = self.beside.join_next() => Some(match ended {
                 Some(Ok(Err(error))) => error.into(),
                 other => operator::Error::TaskEnded(format!("{other:?}")).into(),
             }),
         };
         self.running.stop().await;
-        self.stop_http.request();
-        self.http.shutdown().await;
+        self.stop_beside.request();
+        while self.beside.join_next().await.is_some() {}
         self.telemetry.flush().await;
         died.map_or(Ok(()), Err)
     }

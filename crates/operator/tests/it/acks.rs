@@ -24,7 +24,7 @@ async fn operator_inv_06_a_request_is_stamped_once_and_only_after_the_shard_said
     rig.server.record();
     rig.shard.set(|heard| heard.answers = Answers::None);
     for number in 0..20 {
-        rig.request(&format!("cr-{number}"), json!({}));
+        rig.request(&format!("cr-{number}"), &json!({}));
     }
     rig.shard.until("all demand", |heard| heard.wanted("cpu") == ["20"]).await;
     rig.roll_ups(5).await;
@@ -53,7 +53,7 @@ async fn operator_inv_06_a_request_is_stamped_once_and_only_after_the_shard_said
 async fn operator_inv_06_refused_and_held_roll_ups_leave_requests_pending() {
     let rig = Rig::start().await;
     rig.shard.set(|heard| heard.answers = Answers::Reject);
-    rig.request("cr", json!({}));
+    rig.request("cr", &json!({}));
     rig.until("refused", |rig| rig.metrics.rollups_rejected.get() > 3).await;
     rig.until("told", |rig| !rig.events("RollupRejected").is_empty()).await;
     assert!(!rig.is_acknowledged("cr"));
@@ -72,10 +72,10 @@ async fn operator_inv_06_refused_and_held_roll_ups_leave_requests_pending() {
 async fn operator_inv_18_an_old_answer_does_not_stamp_a_younger_request() {
     let rig = Rig::start().await;
     rig.shard.set(|heard| heard.answers = Answers::None);
-    rig.request("old", json!({}));
+    rig.request("old", &json!({}));
     rig.shard.until("one", |heard| heard.wanted("cpu") == ["1"]).await;
     let first = rig.shard.heard.borrow().latest().unwrap().timestamp_unix_nanos;
-    rig.request("young", json!({}));
+    rig.request("young", &json!({}));
     rig.shard.until("both", |heard| heard.wanted("cpu") == ["2"]).await;
     rig.shard.answer("rollup", first);
     rig.until("acknowledged", |rig| rig.is_acknowledged("old")).await;
@@ -90,7 +90,7 @@ async fn failed_stamps_are_tried_again_and_what_is_gone_is_done() {
     rig.server.inject(Fault::answer(500).on(Verb::Patch, "capacityrequests").times(7));
     rig.server.inject(Fault::answer(404).on(Verb::Patch, "capacityrequests").named("ghost"));
     for name in ["a", "b", "ghost"] {
-        rig.request(name, json!({}));
+        rig.request(name, &json!({}));
     }
     rig.until("stamped", |rig| rig.is_acknowledged("a") && rig.is_acknowledged("b")).await;
     assert!(!rig.is_acknowledged("ghost"));
@@ -101,7 +101,7 @@ async fn failed_stamps_are_tried_again_and_what_is_gone_is_done() {
 async fn stamps_survive_a_reconnect() {
     let rig = Rig::start().await;
     // Accepted, but the API server is away until after the session.
-    rig.request("cr", json!({}));
+    rig.request("cr", &json!({}));
     rig.server.inject(Fault::unreachable().on(Verb::Patch, "capacityrequests"));
     rig.shard.until("demand", |heard| heard.wanted("cpu") == ["1"]).await;
     rig.shard.set(|heard| heard.answers = Answers::None);
@@ -117,9 +117,9 @@ async fn stamps_survive_a_reconnect() {
 #[tokio::test]
 async fn a_request_that_is_not_understood_is_told_and_hides_nobody() {
     let rig = Rig::start().await;
-    rig.request("good", json!({}));
+    rig.request("good", &json!({}));
     let bad = json!({"requirements": [{"key": "k", "operator": "Gt", "values": ["4"]}]});
-    rig.request("bad", bad);
+    rig.request("bad", &bad);
     rig.until("good", |rig| rig.is_acknowledged("good")).await;
     assert_eq!(rig.shard.heard.borrow().wanted("cpu"), ["1"]);
     rig.until("told", |rig| !rig.events("Untranslatable").is_empty()).await;

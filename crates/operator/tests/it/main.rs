@@ -1,8 +1,11 @@
 //! The operator, from its pure parts to the whole against a scripted shard and a server
 //! in memory. Tests name the invariant of the kubernetes chapter §13 that they hold.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests fail by panicking")]
+
 mod acks;
 mod holds;
+mod pods;
 mod rig;
 mod rollup;
 mod session;

@@ -84,7 +84,7 @@ impl Rig {
         Self { server, shard, running, metrics, readiness, side }
     }
 
-    pub(crate) fn request(&self, name: &str, spec: Value) {
+    pub(crate) fn request(&self, name: &str, spec: &Value) {
         self.server.put(&request(name, spec));
     }
 
@@ -126,7 +126,7 @@ pub(crate) async fn wait(what: &str, condition: impl Fn() -> bool) {
     assert!(tokio::time::timeout(PATIENCE, looked).await.is_ok(), "not so in time: {what}");
 }
 
-pub(crate) fn request(name: &str, spec: Value) -> CapacityRequest {
+pub(crate) fn request(name: &str, spec: &Value) -> CapacityRequest {
     let mut full = json!({"priority": 1, "resources": {"cpu": "1"}});
     full.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
     let object = json!({

@@ -139,9 +139,9 @@ async fn operator_inv_16_whoever_sees_another_with_the_lease_closes() {
 async fn operator_inv_15_nothing_is_written_when_nothing_changes() {
     let rig = Rig::start().await;
     for number in 0..50 {
-        rig.request(&format!("cr-{number}"), json!({}));
+        rig.request(&format!("cr-{number}"), &json!({}));
     }
-    rig.request("bad", json!({"resources": {"cpu": "much"}}));
+    rig.request("bad", &json!({"resources": {"cpu": "much"}}));
     rig.until("stamped", |rig| (0..50).all(|n| rig.is_acknowledged(&format!("cr-{n}")))).await;
     rig.until("told", |rig| !rig.events("Untranslatable").is_empty()).await;
     rig.until("written", |rig| rig.running.pool().unfinished() == 0).await;
@@ -161,10 +161,10 @@ async fn operator_inv_05_a_shard_that_does_not_read_gets_the_newest_and_what_was
     let big = json!({"requirements": [{"key": "k", "operator": "In", "values": values}]});
     rig.shard.set(|heard| heard.stalled = true);
     let before = rig.shard.heard.borrow().roll_ups.len();
-    rig.request("big", big);
+    rig.request("big", &big);
     rig.until("seen", |rig| rig.metrics.rollup_bytes.get() > 500_000).await;
     for number in 0..30 {
-        rig.request(&format!("cr-{number}"), json!({}));
+        rig.request(&format!("cr-{number}"), &json!({}));
     }
     // Blobs wait behind, and no more than 256 of them.
     for number in 0..400 {
