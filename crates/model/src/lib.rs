@@ -26,6 +26,7 @@ pub mod quantity;
 pub mod requirement;
 pub mod resources;
 pub mod spread;
+pub mod unmet;
 
 pub use dimension::Dimension;
 pub use fingerprint::Fingerprint;

@@ -48,12 +48,14 @@
 //! # Ok(()) }
 //! ```
 
+pub mod buckets;
 pub mod duration;
 mod error;
 pub mod flags;
 pub mod grpc;
 pub mod http;
 pub mod identity;
+mod label;
 pub mod leader;
 pub mod listen;
 pub mod metrics;

@@ -11,6 +11,8 @@ mod quantities;
 
 use std::fmt;
 
+pub use quantities::{AmountError, amount, unit_amount};
+
 /// Why input was refused: which field, and what is wrong with it. Prints as
 /// `<path>: <reason>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +24,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn new(path: impl Into<String>, reason: impl fmt::Display) -> Self {
+    /// At this path, for this reason.
+    pub fn new(path: impl Into<String>, reason: impl fmt::Display) -> Self {
         Self { path: path.into(), reason: reason.to_string() }
     }
 
@@ -48,7 +51,8 @@ impl std::error::Error for Refusal {}
 
 /// Foreign text in a message of ours: quoted, escaped, and cut so that a peer
 /// cannot fill our logs.
-pub(crate) struct Quoted<'a>(pub(crate) &'a str);
+#[derive(Clone, Copy, Debug)]
+pub struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,10 +4,47 @@ use std::collections::BTreeMap;
 
 use super::{Quoted, Refusal};
 use crate::{
-    dimension::Dimension,
+    dimension::{Dimension, DimensionError},
     quantity::Quantity,
     resources::{Resources, Totals},
 };
+
+/// Why one entry of a resource map was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AmountError {
+    /// Not a quantity.
+    #[error("unparseable quantity {}", Quoted(.0))]
+    Unparseable(String),
+    /// Below zero.
+    #[error("negative quantity {}", Quoted(.0))]
+    Negative(String),
+    /// Of one machine or one unit, and past `i64`.
+    #[error("unparseable quantity {}: exceeds 64-bit milli-units", Quoted(.0))]
+    TooLarge(String),
+    /// A name that is none.
+    #[error(transparent)]
+    Name(#[from] DimensionError),
+}
+
+/// Reads one entry: any amount that parses.
+pub fn amount(name: &str, text: &str) -> Result<(Dimension, Quantity), AmountError> {
+    let quantity: Quantity = text.parse().map_err(|_| AmountError::Unparseable(text.to_owned()))?;
+    if quantity.is_negative() {
+        return Err(AmountError::Negative(text.to_owned()));
+    }
+    Ok((Dimension::intern(name)?, quantity))
+}
+
+/// Reads one entry of a demanded unit, which must fit `i64` milli-units.
+pub fn unit_amount(name: &str, text: &str) -> Result<(Dimension, Quantity), AmountError> {
+    let (dimension, quantity) = amount(name, text)?;
+    narrow(quantity.millis_ceil(), text)?;
+    Ok((dimension, quantity))
+}
+
+fn narrow(millis: i128, text: &str) -> Result<i64, AmountError> {
+    i64::try_from(millis).map_err(|_| AmountError::TooLarge(text.to_owned()))
+}
 
 /// Which way a quantity finer than a milli-unit is read.
 #[derive(Clone, Copy)]
@@ -18,9 +55,23 @@ pub(super) enum Rounding {
     Down,
 }
 
-/// Any amount that parses.
+impl Rounding {
+    const fn millis(self, quantity: Quantity) -> i128 {
+        match self {
+            Self::Up => quantity.millis_ceil(),
+            Self::Down => quantity.millis_floor(),
+        }
+    }
+}
+
+/// Any amount that parses. In name order, so that of several mistakes always the
+/// same one is told.
 pub(super) fn totals(path: &str, map: &BTreeMap<String, String>) -> Result<Totals, Refusal> {
-    read(map, Rounding::Up).map(|entry| entry.map_err(|e| e.at(path))).collect()
+    let read = |(name, text): (&String, &String)| {
+        let (dimension, quantity) = amount(name, text).map_err(|e| refusal(path, name, &e))?;
+        Ok((dimension, Rounding::Up.millis(quantity)))
+    };
+    map.iter().map(read).collect()
 }
 
 /// Amounts of one machine or one unit, which must fit `i64`.
@@ -29,52 +80,15 @@ pub(super) fn resources(
     map: &BTreeMap<String, String>,
     rounding: Rounding,
 ) -> Result<Resources, Refusal> {
-    read(map, rounding)
-        .zip(map)
-        .map(|(entry, (name, text))| {
-            let (dimension, millis) = entry.map_err(|e| e.at(path))?;
-            let millis = i64::try_from(millis).map_err(|_| {
-                let quoted = Quoted(text);
-                Entry {
-                    name,
-                    reason: format!("unparseable quantity {quoted}: exceeds 64-bit milli-units"),
-                }
-                .at(path)
-            })?;
-            Ok((dimension, millis))
-        })
-        .collect()
+    let read = |(name, text): (&String, &String)| {
+        let read = amount(name, text).and_then(|(dimension, quantity)| {
+            Ok((dimension, narrow(rounding.millis(quantity), text)?))
+        });
+        read.map_err(|e| refusal(path, name, &e))
+    };
+    map.iter().map(read).collect()
 }
 
-/// A refused entry, before it is known where the map stands.
-struct Entry<'a> {
-    name: &'a str,
-    reason: String,
-}
-
-impl Entry<'_> {
-    fn at(self, path: &str) -> Refusal {
-        Refusal { path: format!("{path}[{}]", Quoted(self.name)), reason: self.reason }
-    }
-}
-
-/// In name order, so that of several mistakes always the same one is told.
-fn read(
-    map: &BTreeMap<String, String>,
-    rounding: Rounding,
-) -> impl Iterator<Item = Result<(Dimension, i128), Entry<'_>>> {
-    map.iter().map(move |(name, text)| {
-        let refuse = |reason: String| Entry { name, reason };
-        let quantity: Quantity =
-            text.parse().map_err(|_| refuse(format!("unparseable quantity {}", Quoted(text))))?;
-        if quantity.is_negative() {
-            return Err(refuse(format!("negative quantity {}", Quoted(text))));
-        }
-        let dimension = Dimension::intern(name).map_err(|error| refuse(error.to_string()))?;
-        let millis = match rounding {
-            Rounding::Up => quantity.millis_ceil(),
-            Rounding::Down => quantity.millis_floor(),
-        };
-        Ok((dimension, millis))
-    })
+fn refusal(path: &str, name: &str, error: &AmountError) -> Refusal {
+    Refusal::new(format!("{path}[{}]", Quoted(name)), error)
 }
