@@ -157,7 +157,7 @@ impl Server {
 
     /// How many objects of a resource there are.
     #[must_use]
-    pub fn len<K: Resource<DynamicType = ()>>(&self) -> usize {
+    pub fn number_of<K: Resource<DynamicType = ()>>(&self) -> usize {
         self.read::<K, _>(|all| all.objects.len())
     }
 

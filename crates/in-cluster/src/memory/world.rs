@@ -11,6 +11,9 @@ use super::{
     write::{named, selector},
 };
 
+/// Decides over the eviction of a pod.
+pub(super) type EvictionRule = Box<dyn FnMut(&Value) -> Eviction + Send>;
+
 /// Every object there is.
 pub(super) struct World {
     version: u64,
@@ -21,7 +24,7 @@ pub(super) struct World {
     pub(super) away: bool,
     /// Deleted pods stay until they are deleted without grace, as under a kubelet.
     pub(super) linger: bool,
-    pub(super) evictions: Option<Box<dyn FnMut(&Value) -> Eviction + Send>>,
+    pub(super) evictions: Option<EvictionRule>,
     pub(super) counts: BTreeMap<(Verb, String), u64>,
     pub(super) calls: Option<Vec<Call>>,
 }

@@ -1,0 +1,235 @@
+//! The shell around the rules: caches in, writes out.
+
+mod feed;
+mod groups;
+mod mentions;
+mod orphans;
+mod pass;
+mod queue;
+mod reconcile;
+mod refused;
+mod strays;
+mod warned;
+mod world;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use bigfleet_crds::keys;
+use bigfleet_in_cluster::{
+    ObjectKey, Paced,
+    events::Recorder,
+    lease::{Elector, Leadership},
+};
+use bigfleet_net::shutdown::Shutdown;
+use feed::{Changes, Index};
+use pass::Pass;
+use queue::Queue;
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinSet,
+    time::{Instant, MissedTickBehavior},
+};
+use warned::Warned;
+pub use world::{Claim, Group, Scope, Volume, World};
+
+use crate::{desired::Settings, metrics::Metrics};
+
+/// How long the calls that are under way may take when the stop is asked for.
+const FINISH_WITHIN: Duration = Duration::from_secs(5);
+
+/// How the controller works.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Pods that are looked at in parallel.
+    pub max_concurrent_reconciles: usize,
+    /// Between two looks at everything.
+    pub resync: Duration,
+    /// What the rules depend on.
+    pub settings: Settings,
+}
+
+/// Keeps one CapacityRequest per pod.
+#[derive(Debug)]
+pub struct Controller {
+    shared: Arc<Shared>,
+    options: Options,
+}
+
+#[derive(Debug)]
+struct Shared {
+    paced: Paced,
+    world: World,
+    settings: Settings,
+    index: Arc<Index>,
+    queue: Arc<Queue>,
+    pass: Mutex<Pass>,
+    passed: Notify,
+    warned: Mutex<Warned>,
+    recorder: Recorder,
+    metrics: Arc<Metrics>,
+}
+
+impl Controller {
+    /// Over caches that are complete: what they do not show does not exist.
+    #[must_use]
+    pub fn new(
+        paced: Paced,
+        world: World,
+        options: Options,
+        recorder: Recorder,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            paced,
+            world,
+            settings: options.settings.clone(),
+            index: Arc::default(),
+            queue: Arc::new(Queue::new(metrics.queue_depth.clone())),
+            pass: Mutex::default(),
+            passed: Notify::new(),
+            warned: Mutex::default(),
+            recorder,
+            metrics,
+        });
+        Self { shared, options }
+    }
+
+    /// Works whenever the elector leads, or always without one, until the stop is asked for;
+    /// what is begun is finished.
+    pub async fn run(self, elector: Option<Elector>, shutdown: Shutdown) {
+        let shared = &self.shared;
+        let mut changes = Changes::of(&shared.world);
+        // Before anything is done: a request that is not in the index yet would get a twin.
+        changes.catch_up(&shared.index, &shared.queue);
+        let (gate, open) = watch::channel(false);
+        let mut workers = JoinSet::new();
+        for _ in 0..self.options.max_concurrent_reconciles {
+            let (shared, open, shutdown) = (shared.clone(), open.clone(), shutdown.clone());
+            workers.spawn(async move { shared.work(open, shutdown).await });
+        }
+        let following = changes.follow(shared.index.clone(), shared.queue.clone());
+        tokio::select! {
+            () = shutdown.requested() => {}
+            () = following => {}
+            () = self.terms(elector.as_ref(), &gate) => {}
+        }
+        shared.queue.close();
+        shared.metrics.leader.set(0);
+        shared.metrics.synced.set(0);
+        let finished = async { while workers.join_next().await.is_some() {} };
+        if tokio::time::timeout(FINISH_WITHIN, finished).await.is_err() {
+            tracing::warn!("calls to the API server were cut off");
+        }
+    }
+
+    async fn terms(&self, elector: Option<&Elector>, gate: &watch::Sender<bool>) {
+        let Some(elector) = elector else {
+            gate.send_replace(true);
+            return self.term(None).await;
+        };
+        let mut leadership = elector.leadership();
+        loop {
+            // The elector lives as long as we hold it.
+            if leadership.wait_for(|it| *it == Leadership::Leading).await.is_err() {
+                return;
+            }
+            tokio::select! {
+                () = self.term(Some(elector)) => {}
+                () = guard(leadership.clone(), gate) => {}
+            }
+            gate.send_replace(false);
+            self.shared.queue.close();
+            self.shared.metrics.leader.set(0);
+            self.shared.metrics.synced.set(0);
+        }
+    }
+
+    /// From the first pass to the end of the leadership.
+    async fn term(&self, elector: Option<&Elector>) {
+        let shared = &self.shared;
+        shared.metrics.leader.set(1);
+        // What an earlier term of this process said does not hold for this one.
+        annotate(elector, "");
+        shared.queue.open();
+        let pods = shared.all_pods();
+        lock(&shared.pass).begin(pods.iter().cloned());
+        pods.into_iter().for_each(|pod| shared.queue.add(pod));
+        // In a loop: the word may be left over from an earlier term.
+        while !lock(&shared.pass).is_over() {
+            shared.passed.notified().await;
+        }
+        tracing::info!("every pod has been seen to");
+        annotate(elector, elector.map_or("", Elector::identity));
+        shared.metrics.synced.set(1);
+        shared.delete_orphans().await;
+        let mut resync =
+            tokio::time::interval_at(Instant::now() + self.options.resync, self.options.resync);
+        resync.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            resync.tick().await;
+            shared.all_pods().into_iter().for_each(|pod| shared.queue.add(pod));
+            shared.delete_orphans().await;
+        }
+    }
+}
+
+/// Lets the workers go on while the lease is ours, halts them while nobody knows, and returns
+/// when it is another's.
+async fn guard(mut leadership: watch::Receiver<Leadership>, gate: &watch::Sender<bool>) {
+    loop {
+        let now = *leadership.borrow_and_update();
+        gate.send_replace(now == Leadership::Leading);
+        if now == Leadership::Standby || leadership.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+fn annotate(elector: Option<&Elector>, value: &str) {
+    if let Some(elector) = elector {
+        elector.annotate(keys::SYNCED, value);
+    }
+}
+
+impl Shared {
+    fn all_pods(&self) -> Vec<ObjectKey> {
+        self.world.pods.with(|pods| pods.keys().cloned().collect())
+    }
+
+    async fn work(&self, mut open: watch::Receiver<bool>, shutdown: Shutdown) {
+        loop {
+            let next = async {
+                // An error means that the controller is being dropped.
+                open.wait_for(|open| *open).await.ok()?;
+                Some(self.queue.next().await)
+            };
+            let key = tokio::select! {
+                biased;
+                () = shutdown.requested() => return,
+                key = next => match key {
+                    Some(key) => key,
+                    None => return,
+                },
+            };
+            // The lease may have become unsure while there was nothing to do.
+            if !*open.borrow() {
+                self.queue.put_back(key);
+                continue;
+            }
+            let begun = Instant::now();
+            let seen = self.reconcile(&key).await;
+            self.metrics.reconciled(seen.outcome, begun.elapsed());
+            if seen.settled && lock(&self.pass).settle(&key) {
+                self.passed.notify_one();
+            }
+            self.queue.done(key, seen.done);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
