@@ -9,6 +9,8 @@
 
 pub mod ack;
 pub mod bootstrap;
+pub mod capacity;
+pub mod dispatch;
 pub mod flags;
 pub mod hold;
 pub mod metrics;

@@ -119,6 +119,12 @@ impl Cycle {
         self.ledger().departures()
     }
 
+    /// Requests taken in.
+    #[must_use]
+    pub fn requests(&self) -> usize {
+        self.ledger().requests()
+    }
+
     /// The profiles that roll-ups name, and every change of them.
     #[must_use]
     pub fn demanded(&self) -> watch::Receiver<Demanded> {

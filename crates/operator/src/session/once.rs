@@ -69,14 +69,14 @@ impl Session {
             greeted: false,
             resynced: false,
         };
-        let outgoing = once.outgoing.clone();
+        let outgoing = Closing(once.outgoing.clone());
         let status = {
             let mut served = std::pin::pin!(once.serve());
             tokio::select! {
                 status = served.as_mut() => status,
                 () = lead.superseded() => Status::ok("another replica has the lease"),
                 () = shutdown.requested() => {
-                    outgoing.close();
+                    outgoing.0.close();
                     drop(timeout(CLOSE_WITHIN, served).await);
                     Status::ok("we stop")
                 }
@@ -214,6 +214,16 @@ impl Once<'_> {
             }
             None => tracing::debug!(echo, "answer of an unknown kind ignored"),
         }
+    }
+}
+
+/// Ends the sending half with the session. The transport would keep it, and with it the
+/// stream and the connection, for as long as it might still yield something.
+struct Closing(Arc<Outgoing>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

@@ -1,0 +1,135 @@
+//! When not to send.
+
+use std::time::Duration;
+
+use bigfleet_crds::{CapacityRequest, capacity_request_crd, keys};
+use bigfleet_in_cluster::memory::{Fault, Verb};
+use bigfleet_operator::hold::{DemandSource, UPC_LEASE};
+use k8s_openapi::{
+    api::coordination::v1::Lease,
+    apimachinery::pkg::apis::meta::v1::{MicroTime, Time},
+};
+use serde_json::json;
+
+use crate::rig::{Rig, request, server};
+
+fn lease(holder: &str, synced: &str, seconds_ago: u64) -> Lease {
+    let renewed = jiff::Timestamp::now() - Duration::from_secs(seconds_ago);
+    serde_json::from_value(json!({
+        "metadata": {
+            "name": UPC_LEASE, "namespace": "bigfleet-system",
+            "annotations": {keys::SYNCED: synced},
+        },
+        "spec": {"holderIdentity": holder, "renewTime": MicroTime(renewed), "leaseDurationSeconds": 15},
+    }))
+    .unwrap()
+}
+
+#[tokio::test]
+async fn operator_inv_04_no_roll_up_before_the_first_list_is_complete() {
+    let server = server();
+    for number in 0..1_200 {
+        server.put(&request(&format!("cr-{number}"), json!({})));
+    }
+    // Three pages, each of which fails once and is slow.
+    server.inject(Fault::answer(500).on(Verb::List, "capacityrequests").times(2));
+    server.inject(Fault::latency(Duration::from_millis(100)).on(Verb::List, "capacityrequests"));
+    let rig = Rig::with(server, |_| {}).await;
+    assert!(!rig.readiness.is_ready());
+    rig.roll_ups(1).await;
+    let first = rig.shard.heard.borrow().roll_ups[0].needs[0].aggregate_resources["cpu"].clone();
+    assert_eq!(first, "1200", "the first roll-up is whole");
+    rig.until("ready", |rig| rig.readiness.is_ready()).await;
+    rig.running.stop().await;
+}
+
+#[tokio::test]
+async fn operator_inv_04_a_deleted_crd_holds_and_its_return_resumes() {
+    let rig = Rig::start().await;
+    for number in 0..10 {
+        rig.request(&format!("cr-{number}"), json!({}));
+    }
+    rig.shard.until("all demand", |heard| heard.wanted("cpu") == ["10"]).await;
+    // Deleting a CRD deletes its objects first.
+    let mut going = capacity_request_crd();
+    going.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::now()));
+    rig.server.put(&going);
+    for number in 0..8 {
+        rig.server.remove::<CapacityRequest>(Some("team-a"), &format!("cr-{number}"));
+    }
+    rig.until("held", |rig| !rig.events("RollupHeld").is_empty()).await;
+    rig.server.withdraw::<CapacityRequest>();
+    rig.until("not ready", |rig| !rig.readiness.is_ready()).await;
+    {
+        let heard = rig.shard.heard.borrow();
+        // What went before the look is no more than half.
+        let wanted: Vec<i32> = heard
+            .roll_ups
+            .iter()
+            .flat_map(|r| &r.needs)
+            .map(|n| n.aggregate_resources["cpu"].parse().unwrap())
+            .collect();
+        assert!(
+            wanted
+                .iter()
+                .all(|cpu| *cpu >= 5 || wanted.iter().take_while(|c| *c != cpu).count() < 1),
+            "{wanted:?}"
+        );
+        assert!(heard.latest().unwrap().needs.len() == 1, "never empty after there was demand");
+    }
+    rig.server.serve_with::<CapacityRequest>(json!({"status": {"phase": "Pending"}}));
+    rig.server.put(&capacity_request_crd());
+    rig.request("new", json!({"resources": {"cpu": "3"}}));
+    rig.shard.until("resumed", |heard| heard.wanted("cpu") == ["3"]).await;
+    rig.until("ready", |rig| rig.readiness.is_ready()).await;
+    assert_eq!(rig.events("RollupHeld").len(), 1, "told once");
+    rig.running.stop().await;
+}
+
+#[tokio::test]
+async fn operator_inv_04_a_demand_source_that_is_not_synced_holds() {
+    let server = server();
+    server.put(&lease("upc-1", "upc-0", 0));
+    server.put(&request("cr", json!({})));
+    let rig = Rig::with(server, |options| options.demand_source = DemandSource::Upc).await;
+    rig.shard.until("a session", |heard| heard.sessions == 1).await;
+    rig.until("held", |rig| !rig.events("RollupHeld").is_empty()).await;
+    assert!(rig.shard.heard.borrow().roll_ups.is_empty());
+    let message = rig.events("RollupHeld")[0].message.clone().unwrap();
+    assert!(message.contains("demand_source"), "{message}");
+    rig.server.put(&lease("upc-1", "upc-1", 0));
+    rig.shard.until("resumed", |heard| heard.wanted("cpu") == ["1"]).await;
+    // Given back: whoever wrote requests is gone.
+    rig.server.put(&lease("", "upc-1", 0));
+    rig.until("held again", |rig| {
+        let held = rig.events("RollupHeld");
+        held.iter().any(|event| event.message.as_deref().unwrap().contains("nobody holds"))
+    })
+    .await;
+    rig.running.stop().await;
+}
+
+#[tokio::test]
+async fn demand_does_not_dip_over_a_watch_gap_or_an_outage() {
+    let rig = Rig::start().await;
+    for number in 0..10 {
+        rig.request(&format!("cr-{number}"), json!({}));
+    }
+    rig.shard.until("all demand", |heard| heard.wanted("cpu") == ["10"]).await;
+    rig.until("stamped", |rig| (0..10).all(|n| rig.is_acknowledged(&format!("cr-{n}")))).await;
+    let from = rig.shard.heard.borrow().roll_ups.len();
+    rig.server.gap();
+    rig.roll_ups(5).await;
+    rig.server.away(true);
+    // The session stays, cached demand keeps rolling up, blobs are made.
+    rig.roll_ups(10).await;
+    rig.server.away(false);
+    rig.request("late", json!({}));
+    rig.shard.until("followed again", |heard| heard.wanted("cpu") == ["11"]).await;
+    let heard = rig.shard.heard.borrow();
+    let wanted = |at: usize| heard.roll_ups[at].needs[0].aggregate_resources["cpu"].clone();
+    assert!((from..heard.roll_ups.len()).all(|at| ["10", "11"].contains(&wanted(at).as_str())));
+    assert_eq!(heard.sessions, 1);
+    drop(heard);
+    rig.running.stop().await;
+}
