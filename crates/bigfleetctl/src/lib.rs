@@ -18,9 +18,8 @@ pub mod known;
 pub mod output;
 pub mod reason;
 pub mod shards;
-mod text;
-mod when;
 mod yaml;
 
+use bigfleet_plain::{text, when};
 pub use command::run;
 pub use error::Error;

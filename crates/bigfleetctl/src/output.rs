@@ -1,5 +1,6 @@
 //! Lists as tables, JSON and YAML.
 
+pub use bigfleet_plain::table::table;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
@@ -66,24 +67,6 @@ pub fn document<T: Serialize + ?Sized>(format: Format, value: &T) -> Result<Stri
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Error::Failed(format!("cannot write JSON: {error}")))?;
     Ok(text + "\n")
-}
-
-/// Columns left-aligned with two spaces between them; the last is not filled up.
-pub fn table(lines: impl Iterator<Item = Vec<String>>) -> String {
-    let lines: Vec<Vec<String>> = lines.collect();
-    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        let cells = lines.iter().filter_map(|line| line.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for line in &lines {
-        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 #[cfg(test)]

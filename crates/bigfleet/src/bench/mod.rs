@@ -20,6 +20,7 @@ mod grade;
 mod make;
 mod measure;
 mod memory;
+mod pods;
 mod progress;
 mod provider;
 mod quality;
@@ -64,6 +65,8 @@ pub(crate) struct Args {
     sessions: sessions::SessionFlags,
     #[command(flatten)]
     coordinator: coordinator::CoordinatorArgs,
+    #[command(flatten)]
+    pods: pods::PodsArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {

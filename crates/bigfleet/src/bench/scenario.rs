@@ -3,6 +3,7 @@
 use super::{
     Args, assignment, bound, colocated, coordinator, field, fleet, gangs, gate,
     measure::{Measurement, Run},
+    pods,
     quality::{self, Grade},
     sessions, shard_step, snapshot,
 };
@@ -184,6 +185,16 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "sessions",
         about: "thousands of operators over gRPC against a shard process, with bars",
         measure: Loaded(sessions::sessions),
+    },
+    Scenario {
+        name: "pods",
+        about: "10,000 pods become requests, a roll-up, needs and a decision",
+        measure: Loaded(pods::pods),
+    },
+    Scenario {
+        name: "rollup",
+        about: "25,000 requests folded, and folded again after one changed",
+        measure: Loaded(pods::rollup),
     },
     Scenario {
         name: "coordinator",

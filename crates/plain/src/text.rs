@@ -6,23 +6,23 @@ use bigfleet_wire::v1alpha1::{
 };
 
 /// `IDLE` of `MACHINE_STATE_IDLE`; unknown numbers stay numbers.
-pub(crate) fn state(state: i32) -> String {
+pub fn state(state: i32) -> String {
     let name = MachineState::try_from(state).map(|state| state.as_str_name());
     tail(name.ok(), "MACHINE_STATE_", state)
 }
 
 /// `ON_DEMAND` of `CAPACITY_TYPE_ON_DEMAND`.
-pub(crate) fn capacity_type(kind: i32) -> String {
+pub fn capacity_type(kind: i32) -> String {
     tail(CapacityType::try_from(kind).map(|kind| kind.as_str_name()).ok(), "CAPACITY_TYPE_", kind)
 }
 
 /// `PAUSED` of `ACTUATION_MODE_PAUSED`.
-pub(crate) fn mode(mode: i32) -> String {
+pub fn mode(mode: i32) -> String {
     tail(ActuationMode::try_from(mode).map(|mode| mode.as_str_name()).ok(), "ACTUATION_MODE_", mode)
 }
 
 /// `$1024`, `pinned`.
-pub(crate) fn penalty(bucket: i32) -> String {
+pub fn penalty(bucket: i32) -> String {
     let name = PenaltyBucket::try_from(bucket).map(|bucket| bucket.as_str_name());
     match tail(name.ok(), "PENALTY_BUCKET_", bucket).as_str() {
         "UNSPECIFIED" | "ZERO" => "$0".to_owned(),
@@ -38,7 +38,7 @@ fn tail(name: Option<&str>, prefix: &str, number: i32) -> String {
 }
 
 /// `cpu=8 memory=32Gi`, by name; `—` for nothing.
-pub(crate) fn resources(resources: Option<&Resources>) -> String {
+pub fn resources(resources: Option<&Resources>) -> String {
     let mut pairs: Vec<_> = resources.iter().flat_map(|vector| &vector.resources).collect();
     pairs.sort();
     let pairs: Vec<String> =
@@ -47,7 +47,7 @@ pub(crate) fn resources(resources: Option<&Resources>) -> String {
 }
 
 /// `zone in (a, b)`; several joined by commas.
-pub(crate) fn requirements(all: &[NodeSelectorRequirement]) -> String {
+pub fn requirements(all: &[NodeSelectorRequirement]) -> String {
     let one = |requirement: &NodeSelectorRequirement| {
         let (key, values) = (&requirement.key, requirement.values.join(", "));
         match requirement.operator() {
@@ -64,27 +64,27 @@ pub(crate) fn requirements(all: &[NodeSelectorRequirement]) -> String {
 }
 
 /// A group holds NULs, which no terminal shows and no argument can carry.
-pub(crate) fn group(group: &str) -> String {
+pub fn group(group: &str) -> String {
     group.replace('\0', "\\0")
 }
 
 /// The empty text is hard to see.
-pub(crate) fn or_dash(text: &str) -> String {
+pub fn or_dash(text: &str) -> String {
     if text.is_empty() { "—".to_owned() } else { text.to_owned() }
 }
 
 /// `$1.25/h`; nothing for −1.
-pub(crate) fn dollars(amount: f64) -> String {
+pub fn dollars(amount: f64) -> String {
     if amount < 0.0 { "—".to_owned() } else { format!("${amount:.2}") }
 }
 
 /// An amount for JSON, which has no infinity; −1 is none.
-pub(crate) fn amount(amount: f64) -> Option<f64> {
+pub fn amount(amount: f64) -> Option<f64> {
     Some(amount).filter(|amount| amount.is_finite() && *amount >= 0.0)
 }
 
 /// At most so many characters, the last an ellipsis.
-pub(crate) fn cut(text: &str, most: usize) -> String {
+pub fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }

@@ -3,36 +3,36 @@
 use jiff::Timestamp;
 
 /// In nanoseconds.
-pub(crate) const SECOND: i64 = 1_000_000_000;
+pub const SECOND: i64 = 1_000_000_000;
 
 /// Soft state that is older is stale (experience chapter §1); the coordinator takes a
 /// shard that has not reported for so long for lost.
-pub(crate) const STALE: i64 = 30 * SECOND;
+pub const STALE: i64 = 30 * SECOND;
 
 /// RFC 3339 in UTC, to the second; `—` for zero.
-pub(crate) fn instant(unix_nanos: i64) -> String {
+pub fn instant(unix_nanos: i64) -> String {
     exact(unix_nanos / SECOND * SECOND).unwrap_or_else(|| "—".to_owned())
 }
 
 /// RFC 3339 in UTC, as exact as it came; nothing for zero.
-pub(crate) fn exact(unix_nanos: i64) -> Option<String> {
+pub fn exact(unix_nanos: i64) -> Option<String> {
     let timestamp = Timestamp::from_nanosecond(unix_nanos.into()).ok()?;
     (unix_nanos != 0).then(|| timestamp.to_string())
 }
 
 /// Now, in unix nanoseconds.
-pub(crate) fn now() -> i64 {
+pub fn now() -> i64 {
     i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
 /// How long ago: `12s`, `5m`, `3h`, `2d`; `—` for zero. What is ahead of our clock is
 /// now.
-pub(crate) fn age(now: i64, unix_nanos: i64) -> String {
+pub fn age(now: i64, unix_nanos: i64) -> String {
     if unix_nanos == 0 { "—".to_owned() } else { span(now.saturating_sub(unix_nanos)) }
 }
 
 /// A length of time in its largest unit.
-pub(crate) fn span(nanos: i64) -> String {
+pub fn span(nanos: i64) -> String {
     let seconds = nanos.max(0) / SECOND;
     match seconds {
         0..120 => format!("{seconds}s"),

@@ -1,0 +1,5 @@
+//! What the command lines print alike: tables, ages, wire values as people write them.
+
+pub mod table;
+pub mod text;
+pub mod when;
