@@ -68,6 +68,62 @@ fn a_leader_without_quorum_is_silent_within_its_lease() {
     });
 }
 
+/// What it says arrives, and no answer comes back.
+#[test]
+fn a_leader_that_is_heard_and_does_not_hear_is_replaced() {
+    for seed in seeds(10) {
+        run(seed, |seed| async move {
+            let group = Group::new(seed, 3).await;
+            let (old, leader) = group.opened().await;
+            for other in (0..3).filter(|other| *other != old) {
+                group.net.cut(&name(other), &name(old));
+            }
+            sleep(group.config(0).timers.lease).await;
+            assert_eq!(leader.leadership(), Leadership::None);
+            let next = group.within(LIMIT, || group.leader().filter(|(i, _)| *i != old));
+            next.await.unwrap_or_else(|| panic!("{:#?}", group.statuses()));
+        });
+    }
+}
+
+/// A voter promises the leader its silence, dies, and is back at once: it has forgotten, and
+/// the lease has not run out.
+#[test]
+fn a_voter_that_has_just_started_keeps_the_word_of_its_predecessor() {
+    for seed in seeds(10) {
+        run(seed, |seed| async move {
+            let mut group = Group::new(seed, 3).await;
+            let (first, leader) = group.opened().await;
+            let (voter, candidate) = ((first + 1) % 3, (first + 2) % 3);
+            // The candidate hears nobody for long enough to stand; its log is as long as any.
+            let timers = group.config(0).timers;
+            let rival = group.replica(candidate).unwrap();
+            let settled = group.within(LIMIT, || {
+                let last = |one: &Consensus| one.shared.running().unwrap().log.last();
+                (last(&rival) == last(&leader)).then_some(())
+            });
+            settled.await.unwrap();
+            group.net.isolate(&name(candidate), [name(first)]);
+            sleep(timers.election).await;
+            let running = rival.shared.running().unwrap();
+            // The leader's last word to the voter, which then forgets it.
+            sleep(Duration::from_millis(group.random.next() % 200)).await;
+            group.net.isolate(&name(first), [name(voter)]);
+            group.crash(voter);
+            group.start(voter).await.unwrap();
+            // Stands without asking first, as one does whom a leader has named.
+            assert!(matches!(running.answer(Request::Campaign).await, Ok(Response::Campaign)));
+            let leads = |one: &Consensus| matches!(one.leadership(), Leadership::Leader { .. });
+            let end = Instant::now() + LIMIT;
+            while !leads(&rival) {
+                assert!(Instant::now() < end, "{:#?}", group.statuses());
+                sleep(Duration::from_millis(1)).await;
+            }
+            assert!(!leads(&leader), "{:#?}", group.statuses());
+        });
+    }
+}
+
 #[test]
 fn a_parted_follower_disturbs_nobody_when_it_returns() {
     run(4, |seed| async move {
