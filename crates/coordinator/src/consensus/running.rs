@@ -238,8 +238,7 @@ impl Campaigner {
         loop {
             let alone = self.voters().len() == 1 && self.is_voter();
             let silent = self.speaker.lease.silence().min(began.elapsed());
-            let abstains =
-                self.motion.hangs() || self.abstain.load(Ordering::Relaxed) && !alone;
+            let abstains = self.motion.hangs() || self.abstain.load(Ordering::Relaxed) && !alone;
             if self.leads() || !self.is_voter() || abstains {
                 sleep(self.timers.heartbeat / 4).await;
             } else if alone || silent >= patience {
