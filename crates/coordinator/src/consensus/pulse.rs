@@ -55,12 +55,18 @@ impl Motion {
         loop {
             let begun = Instant::now();
             self.set(Some(begun));
-            if !settled(raft).await {
+            let mut settled = std::pin::pin!(settled(raft));
+            let runs = match timeout(self.timers.hang(), &mut settled).await {
+                Ok(runs) => runs,
+                Err(_) => {
+                    tracing::error!("nothing can be written: this replica takes no part");
+                    let runs = settled.await;
+                    tracing::warn!(after = ?begun.elapsed(), "this replica takes part again");
+                    runs
+                }
+            };
+            if !runs {
                 return;
-            }
-            if self.hangs() {
-                let stood_still = begun.elapsed();
-                tracing::warn!(?stood_still, "this replica takes part again");
             }
             self.set(None);
             sleep(self.timers.heartbeat).await;

@@ -301,18 +301,18 @@ impl Campaigner {
 
     /// The leader wants this replica to follow it. The library has no transfer
     /// of leadership and every voter keeps its promise to the old leader, so
-    /// this waits for the promise to run out, then stands without a pre-vote.
+    /// this waits for the promises to run out, and for nothing more.
     async fn succeed(&self) {
-        for _ in 0..5 {
-            while self.speaker.lease.silence() < self.timers.election {
-                sleep(self.timers.heartbeat / 10).await;
-            }
-            if self.leads() || !self.stand(false).await {
-                return;
-            }
-            sleep(self.timers.heartbeat / 2).await;
-            if self.leads() {
-                return;
+        let end = Instant::now() + self.timers.election * 4;
+        while Instant::now() < end && !self.leads() {
+            let silent = self.speaker.lease.silence() >= self.timers.election;
+            if silent && self.would_win().await {
+                if !self.stand(false).await {
+                    return;
+                }
+                sleep(self.timers.heartbeat / 2).await;
+            } else {
+                sleep(self.timers.heartbeat / 20).await;
             }
         }
     }

@@ -43,16 +43,16 @@ impl Timers {
     /// The library's own timers. Its elections and heartbeats are off: ours
     /// have a pre-vote and a seed, and wait for no disk. What remains of its timeouts is
     /// `heartbeat_interval`, the time of one append; `election_timeout_min`, that of one
-    /// vote; and `election_timeout_max`, for which it refuses to vote after an append: no
-    /// longer than [`super::lease`] does. It would want the first to be the shortest, for
+    /// vote; and `election_timeout_max`, for which it refuses to vote after an append: as
+    /// long as [`super::lease`] does after a pulse. It would want the first to be the shortest, for
     /// the sake of its heartbeats, so it is not asked to validate them.
     pub(crate) fn library(&self, trailing: u64) -> openraft::Config {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         openraft::Config {
             cluster_name: "coordinator".to_owned(),
             heartbeat_interval: millis(self.append()),
-            election_timeout_min: millis(self.lease) - 1,
-            election_timeout_max: millis(self.lease),
+            election_timeout_min: millis(self.election) - 1,
+            election_timeout_max: millis(self.election),
             install_snapshot_timeout: 60_000,
             max_payload_entries: 512,
             // A learner further back than what is kept gets a snapshot.

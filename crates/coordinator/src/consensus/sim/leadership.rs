@@ -111,7 +111,7 @@ fn a_voter_that_has_just_started_keeps_the_word_of_its_predecessor() {
             group.net.isolate(&name(first), [name(voter)]);
             group.crash(voter);
             let voter = group.start(voter).await.unwrap();
-            // Stands without asking first, as one does whom a leader has named.
+            // Stands as soon as anybody lets it, as one does whom a leader has named.
             assert!(matches!(running.answer(Request::Campaign).await, Ok(Response::Campaign)));
             let leads = |one: &Consensus| matches!(one.leadership(), Leadership::Leader { .. });
             let end = Instant::now() + LIMIT;
