@@ -47,14 +47,16 @@ struct Known {
     voting: usize,
     /// Parts of snapshots of which the same is true.
     installing: usize,
-    /// The highest term in which this process gave its vote.
+    /// The highest term in which this replica gave its vote.
     voted: u64,
 }
 
 impl Lease {
-    pub(crate) fn new(timers: &Timers) -> Self {
+    /// `voted` is the term of the vote that was stored: whom this replica voted out before
+    /// it started, it promises nothing.
+    pub(crate) fn new(timers: &Timers, voted: u64) -> Self {
         let (acknowledged, heard) = (BTreeMap::new(), Instant::now());
-        let known = Known { acknowledged, term: 0, heard, voting: 0, installing: 0, voted: 0 };
+        let known = Known { acknowledged, term: 0, heard, voting: 0, installing: 0, voted };
         Self { length: timers.lease, promise: timers.election, known: Mutex::new(known) }
     }
 

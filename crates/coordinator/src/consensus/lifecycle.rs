@@ -47,7 +47,7 @@ impl Shared {
             me: MemberId::new(&self.config.node_id, contents.incarnation),
             fleet: self.fleet.clone(),
             transport: self.world.transport.clone(),
-            lease: Arc::new(Lease::new(&timers)),
+            lease: Arc::new(Lease::new(&timers, log.term())),
             pause: timers.heartbeat / 2,
         };
         let trailing = self.config.compaction.trailing;

@@ -233,24 +233,28 @@ impl Campaigner {
     /// Waits for a silence of one to two election timeouts, asks whether it
     /// would win, and only then stands.
     async fn watch(&self, entropy: &Entropy) {
-        let mut began = Instant::now();
         let mut patience = entropy.spread(self.timers.election);
+        let (mut began, mut pause) = (Instant::now(), Duration::ZERO);
         loop {
             let alone = self.voters().len() == 1 && self.is_voter();
-            let silent = self.speaker.lease.silence().min(began.elapsed());
+            let silence = self.speaker.lease.silence();
+            let wait = patience.saturating_sub(silence).max(pause.saturating_sub(began.elapsed()));
             let abstains = self.motion.hangs() || self.abstain.load(Ordering::Relaxed) && !alone;
             if self.leads() || !self.is_voter() || abstains {
                 sleep(self.timers.heartbeat / 4).await;
-            } else if alone || silent >= patience {
+            } else if alone || wait.is_zero() {
                 if self.would_win().await && !self.stand(alone).await {
                     return;
                 }
-                (began, patience) = (Instant::now(), entropy.spread(self.timers.election));
+                // Others were as quick, or have heard the leader a little later: one that
+                // has waited once need not wait as long again.
+                patience = entropy.spread(self.timers.election);
+                (began, pause) = (Instant::now(), patience / 2);
                 if alone {
                     sleep(self.timers.heartbeat / 4).await;
                 }
             } else {
-                sleep((patience - silent).max(Duration::from_millis(1))).await;
+                sleep(wait.max(Duration::from_millis(1))).await;
             }
         }
     }

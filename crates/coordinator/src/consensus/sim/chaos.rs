@@ -131,7 +131,7 @@ async fn revive(group: &mut Group) {
 async fn storm(seed: u64, size: usize) -> History {
     let mut group = Group::stopped(seed, size);
     // Half of all seeds with writes that take no time, and fail at any of their steps.
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         fast(&group);
     }
     for ordinal in 0..size {
