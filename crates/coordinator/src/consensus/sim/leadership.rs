@@ -124,6 +124,31 @@ fn a_voter_that_has_just_started_keeps_the_word_of_its_predecessor() {
     }
 }
 
+/// A voter elects another, restarts, and is then within reach of the old leader alone.
+#[test]
+fn a_voter_promises_nothing_to_whom_it_voted_out_before_it_started() {
+    for seed in seeds(20) {
+        run(seed, |seed| async move {
+            let mut group = Group::new(seed, 3).await;
+            let (old, leader) = group.opened().await;
+            group.net.isolate(&name(old), (0..3).filter(|i| *i != old).map(name));
+            let next = group.within(LIMIT, || group.leader().filter(|(i, _)| *i != old));
+            let (new, _) = next.await.unwrap();
+            let voter = 3 - old - new;
+            sleep(Duration::from_millis(group.random.next() % 3_000)).await;
+            group.crash(voter);
+            group.start(voter).await.unwrap();
+            group.net.heal();
+            group.net.isolate(&name(new), [name(old), name(voter)]);
+            for _ in 0..1_000 {
+                let now = leader.leadership();
+                assert!(!matches!(now, Leadership::Leader { term: 1 }), "{:#?}", group.statuses());
+                sleep(Duration::from_millis(1)).await;
+            }
+        });
+    }
+}
+
 #[test]
 fn a_parted_follower_disturbs_nobody_when_it_returns() {
     run(4, |seed| async move {
