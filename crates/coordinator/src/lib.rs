@@ -19,3 +19,4 @@ pub mod process;
 pub mod reports;
 pub mod service;
 pub mod state;
+mod wall;

@@ -106,3 +106,57 @@ async fn a_leader_whose_write_fails_exits_1_and_another_leads() {
     assert_ne!(fleet.leader().await, full);
     heals(&mut fleet, full, &acknowledged).await;
 }
+
+#[tokio::test]
+async fn a_bit_that_flipped_before_the_tail_is_refused_by_its_file() {
+    let mut fleet = Fleet::open().await;
+    let client = fleet.client();
+    for number in 0..20 {
+        client.write(&format!("w-{number}")).await.unwrap();
+    }
+    let follower = (fleet.leader().await + 1) % REPLICAS;
+    fleet.kill(follower).await;
+    let wal = fleet.data_dir(follower).join("wal");
+    let segment = std::fs::read_dir(&wal).unwrap().map(|one| one.unwrap().path()).min().unwrap();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let middle = bytes.iter().rposition(|byte| *byte != 0).unwrap() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    fleet.start(follower);
+    assert_eq!(fleet.process(follower).ended().await.code(), Some(1));
+    let said = fleet.process(follower).tail();
+    let name = segment.file_name().unwrap().to_str().unwrap();
+    assert!(said.contains(name), "{name}: {said}");
+    client.write("the-others-go-on").await.unwrap();
+    // The way back: empty it.
+    std::fs::remove_dir_all(fleet.data_dir(follower)).unwrap();
+    fleet.start(follower);
+    fleet.until_open().await;
+}
+
+#[tokio::test]
+async fn fault_export_dir_unwritable_is_a_warning_and_a_counter() {
+    let mut fleet = Fleet::new();
+    let exports = fleet.path("exports");
+    std::fs::write(&exports, "a file").unwrap();
+    fleet.also(&[
+        "--join-addr=",
+        &format!("--snapshot-export-dir={}", exports.display()),
+        "--snapshot-export-interval=200ms",
+    ]);
+    fleet.start(0);
+    let client = fleet.client();
+    until("a write", async || client.write("kept").await.ok()).await;
+    let failures = "bigfleet_coordinator_export_failures_total";
+    until("exports that fail", async || {
+        fleet.metric(0, failures).await.filter(|count| *count >= 2.0)
+    })
+    .await;
+    assert!(fleet.process(0).log().contains("WARN"), "{}", fleet.process(0).tail());
+    client.write("goes-on").await.unwrap();
+    assert_eq!(fleet.readyz(0).await.unwrap().0, 200);
+    // As soon as there is a directory, there is a backup.
+    std::fs::remove_file(&exports).unwrap();
+    std::fs::create_dir(&exports).unwrap();
+    until("an export", async || exports.join("latest").exists().then_some(())).await;
+}

@@ -1,6 +1,11 @@
 //! Three replicas: their directories, addresses, certificates and processes.
 
-use std::{fs, path::PathBuf, process::Output, sync::Arc};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Output,
+    sync::Arc,
+};
 
 use bigfleet_net::tls::{Security, Tls};
 use bigfleet_testkit::pki::{Material, Pki};
@@ -40,10 +45,12 @@ pub(crate) struct Fleet {
     pub(crate) pki: Pki,
     pub(crate) places: Vec<Place>,
     pub(crate) replicas: Vec<Option<Process>>,
-    materials: Vec<Material>,
+    pub(crate) materials: Vec<Material>,
     pub(crate) admin: Material,
     /// Above 1 where a leader is to stay one although the machine is busy.
     timer_scale: u32,
+    /// Flags of every replica besides the usual ones.
+    also: Vec<String>,
 }
 
 /// What a busy machine needs.
@@ -61,6 +68,7 @@ impl Fleet {
             materials: (0..REPLICAS).map(|i| pki.material(&[&identity(i)]).unwrap()).collect(),
             admin: pki.material(&["bigfleet://admin"]).unwrap(),
             timer_scale: STEADY,
+            also: Vec::new(),
             pki,
         }
     }
@@ -108,7 +116,14 @@ impl Fleet {
             ("--tls-key", material.key().display().to_string()),
             ("--tls-ca", material.ca().display().to_string()),
         ];
-        std::iter::once("coordinator".to_owned()).chain(flags(usual, more)).collect()
+        let all: Vec<&str> =
+            self.also.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        std::iter::once("coordinator".to_owned()).chain(flags(usual, &all)).collect()
+    }
+
+    /// Every replica is started with these flags from now on.
+    pub(crate) fn also(&mut self, flags: &[&str]) {
+        self.also.extend(flags.iter().map(|&flag| flag.to_owned()));
     }
 
     pub(crate) fn log(&self, replica: usize) -> PathBuf {
@@ -206,6 +221,12 @@ impl Fleet {
         command.args(["--coordinator", &self.addresses()]).args(self.admin.args()).args(args);
         command.output().await.unwrap()
     }
+}
+
+/// Copies a directory.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    let copied = std::process::Command::new("cp").arg("-rT").args([from, to]).status();
+    assert!(copied.unwrap().success(), "cp {} {}", from.display(), to.display());
 }
 
 pub(crate) fn security(material: &Material) -> Security {

@@ -7,11 +7,8 @@ use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 use crate::{
     fleet::{Fleet, REPLICAS, security},
-    rig::{
-        binaries::bigfleet,
-        ports::port,
-        process::{Process, get, until},
-    },
+    rig::process::{get, until},
+    shards::Shard,
 };
 
 const SERVICE: &str = "bigfleet.v1alpha1.Coordinator";
@@ -84,30 +81,14 @@ async fn one_of_three_waits_visibly_and_three_open() {
 #[tokio::test]
 async fn a_real_shard_is_listed_and_outlives_every_coordinator() {
     let mut fleet = Fleet::open().await;
-    let (grpc, http) = (port(), port());
-    let material = fleet.pki.material(&["bigfleet://shard/s-1"]).unwrap();
-    let mut args = vec!["shard".to_owned()];
-    let data_dir = fleet.path("shard").display().to_string();
-    let flags = [
-        ("--id", "s-1"),
-        ("--listen", &grpc),
-        ("--metrics-addr", &http),
-        ("--coordinator-addr", &fleet.addresses()),
-        ("--coordinator-heartbeat-interval", "500ms"),
-        ("--cycle-interval", "200ms"),
-        ("--seed-machines", "5"),
-        ("--data-dir", &data_dir),
-    ];
-    args.extend(flags.map(|(flag, value)| format!("{flag}={value}")));
-    args.extend(material.args());
-    let mut shard = Process::spawn(&bigfleet(), &args, &fleet.path("shard.log"));
+    let mut shard = Shard::start(&fleet, "s-1", &[]);
     let client = fleet.client();
     let entry = until("a shard that was heard", async || {
         let shards = client.shards().await.ok()?;
         shards.into_iter().find(|shard| shard.last_heartbeat_unix_ns > 0)
     })
     .await;
-    assert_eq!((entry.shard_id, entry.address), ("s-1".to_owned(), grpc));
+    assert_eq!((entry.shard_id, entry.address), ("s-1".to_owned(), shard.grpc.clone()));
     let listed = fleet.ctl(&["list-shards"]).await;
     let table = String::from_utf8(listed.stdout).unwrap();
     assert!(table.starts_with("SHARD") && table.contains("s-1"), "{table}");
@@ -117,16 +98,7 @@ async fn a_real_shard_is_listed_and_outlives_every_coordinator() {
     for replica in 0..REPLICAS {
         fleet.kill(replica).await;
     }
-    let cycles = "bigfleet_shard_cycle_duration_seconds_count";
-    let count = async || crate::rig::process::sum(&get(&http, "/metrics").await?.1, cycles);
-    let before = until("a shard's cycles", count).await;
-    until("ten more cycles without any coordinator", async || {
-        assert!(shard.is_running(), "{}", shard.tail());
-        count().await.filter(|now| *now >= before + 10.0)
-    })
-    .await;
-    assert_eq!(get(&http, "/readyz").await.unwrap().0, 200);
-    assert_eq!(get(&http, "/healthz").await.unwrap().0, 200);
+    shard.cycles().await;
 
     fleet.start_all();
     fleet.until_open().await;

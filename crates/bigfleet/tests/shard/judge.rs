@@ -4,7 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::File,
-    io::{BufRead as _, BufReader},
+    io::BufReader,
     path::Path,
     sync::{Arc, Mutex},
     time::Duration,
@@ -19,6 +19,7 @@ use bigfleet_wire::v1alpha1::{Machine, MachineState};
 use jiff::Timestamp;
 use tokio::{task::JoinHandle, time::sleep};
 
+pub(crate) use crate::rig::audit::records;
 use crate::site::Truth;
 
 /// How often the provider is looked at.
@@ -147,12 +148,6 @@ fn note(history: &mut History, now: Timestamp, machine: &Machine) {
     if sights.last().is_none_or(|(_, last)| *last != sight) {
         sights.push((now, sight));
     }
-}
-
-/// All records of an audit log.
-pub(crate) fn records(audit: &Path) -> Vec<Record> {
-    let lines = BufReader::new(File::open(audit).unwrap()).lines();
-    lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect()
 }
 
 /// Every decision has one outcome, or its process ended (invariant 22).

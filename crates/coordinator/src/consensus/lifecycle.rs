@@ -29,6 +29,8 @@ impl Shared {
         let writer = if self.world.log_thread {
             Writer::threaded(contents.wal, disk, path, self.world.observe_fsync.clone())
                 .map_err(|error| StartError::Consensus(error.to_string()))?
+        } else if disk.latency().is_some() {
+            Writer::paced(contents.wal, disk, path)
         } else {
             Writer::inline(contents.wal, disk, path)
         };
@@ -45,7 +47,7 @@ impl Shared {
             me: MemberId::new(&self.config.node_id, contents.incarnation),
             fleet: self.fleet.clone(),
             transport: self.world.transport.clone(),
-            lease: Arc::new(Lease::new(timers.lease)),
+            lease: Arc::new(Lease::new(&timers, log.term())),
             pause: timers.heartbeat / 2,
         };
         let trailing = self.config.compaction.trailing;

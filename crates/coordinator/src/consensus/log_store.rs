@@ -121,6 +121,11 @@ impl LogStore {
             .map(|(at, _)| *at)
     }
 
+    /// The term of the vote that is stored.
+    pub(crate) fn term(&self) -> u64 {
+        self.index().vote.map_or(0, |vote| vote.leader_id().get_term())
+    }
+
     /// Last entry, or the last purged one.
     pub(crate) fn last(&self) -> Option<LogId> {
         self.index().last()

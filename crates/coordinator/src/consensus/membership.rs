@@ -88,7 +88,11 @@ impl Shared {
             let nodes = BTreeMap::from([(*id, member)]);
             return change(&running, ChangeMembers::SetNodes(nodes), true).await;
         }
-        if !request.fleet_id.is_empty() {
+        // It was let in, and the leader that wrote so was lost before that was committed:
+        // then the table knows it still. It never voted, and its disk is the one it had.
+        let known = running.state.read().state.replicas().get(&request.node_id).cloned();
+        let awaited = known.is_some_and(|known| known.incarnation == request.incarnation);
+        if !request.fleet_id.is_empty() && !awaited {
             return Err(MembershipError::NoLongerAMember(request.node_id.clone()));
         }
         let others = members.nodes().count() - namesakes.len();
@@ -154,11 +158,13 @@ impl Shared {
             let why = format!("without {node_id} there is no quorum: repair the others first");
             return Err(MembershipError::Aborted(why));
         }
+        // First, for a replica that is in the table and no member is let in again.
+        let command = Command::RemoveReplica { node_id: node_id.to_owned() };
+        commit(&running, &command).await?;
         for id in found {
             remove(&running, &members, id).await?;
         }
-        let command = Command::RemoveReplica { node_id: node_id.to_owned() };
-        commit(&running, &command).await.map(drop)
+        Ok(())
     }
 
     /// A leader that died in the middle of a change left both sets in force.

@@ -28,7 +28,7 @@ pub struct Envelope {
 /// What is asked.
 #[derive(Debug, Clone)]
 pub enum Request {
-    /// Entries, or a heartbeat.
+    /// Entries, or how far they are committed.
     Append(AppendEntriesRequest<Types>),
     /// A vote.
     Vote(VoteRequest<MemberId>),
@@ -39,6 +39,9 @@ pub enum Request {
     PreVote(Option<LogId>),
     /// The leader goes and wants this replica to follow it.
     Campaign,
+    /// The leader of this term lives. Answered beside the library, which may be waiting for
+    /// its disk.
+    Pulse(u64),
 }
 
 /// The answer.
@@ -54,6 +57,8 @@ pub enum Response {
     PreVote(bool),
     /// To [`Request::Campaign`].
     Campaign,
+    /// To [`Request::Pulse`]: whether this replica will vote for nobody else for a while.
+    Pulse(bool),
 }
 
 /// Why there is no answer.

@@ -14,6 +14,7 @@ mod network;
 mod observe;
 mod peers;
 mod propose;
+mod pulse;
 mod replica;
 mod restore;
 mod running;

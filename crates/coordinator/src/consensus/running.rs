@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use openraft::{ServerState, error::RaftError, raft::AppendEntriesResponse};
+use openraft::{ServerState, error::RaftError};
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep, timeout},
@@ -20,9 +20,10 @@ use super::{
     log_store::LogStore,
     message::{CallError, Request, Response},
     network::Speaker,
+    pulse::{Motion, Pulse, settled},
     state_store::StateStore,
     timers::Timers,
-    types::{LogId, Member, MemberId, Membership, Raft},
+    types::{LogId, Member, MemberId, Membership, Raft, VoteRequest, VoteResponse},
 };
 
 /// What the library needs to run as one member.
@@ -44,36 +45,52 @@ pub(crate) struct Running {
     pub(crate) me: MemberId,
     pub(crate) speaker: Speaker,
     pub(crate) timers: Timers,
-    /// Leadership is being handed away: no heartbeats, so that voters may turn.
+    motion: Motion,
+    /// Leadership is being handed away: no pulse, so that voters may turn.
     pub(crate) quiet: Arc<AtomicBool>,
     /// The disk is almost full: others should lead.
     pub(crate) abstain: Arc<AtomicBool>,
-    _tasks: JoinSet<()>,
+    tasks: JoinSet<()>,
 }
 
 impl Running {
     pub(crate) async fn start(parts: Parts) -> Result<Self, String> {
         let Parts { log, state, speaker, timers, trailing, entropy } = parts;
-        let config = timers.library(trailing).validate().map_err(|error| error.to_string())?;
-        let me = speaker.me;
-        let raft = Raft::new(me, Arc::new(config), speaker.clone(), log.clone(), state.clone());
+        let (me, config) = (speaker.me, Arc::new(timers.library(trailing)));
+        let raft = Raft::new(me, config, speaker.clone(), log.clone(), state.clone());
         let raft = raft.await.map_err(|error| error.to_string())?;
         let mut tasks = JoinSet::new();
         let (quiet, abstain) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
-        let pulse = (raft.clone(), Arc::clone(&quiet));
-        tasks.spawn(async move { beat(&pulse.0, timers.heartbeat, &pulse.1).await });
-        let campaigner = Campaigner {
+        let motion = Motion::new(timers);
+        let watched = (motion.clone(), raft.clone());
+        tasks.spawn(async move { watched.0.watch(&watched.1).await });
+        let pulse = Pulse {
             raft: raft.clone(),
-            log: log.clone(),
             speaker: speaker.clone(),
             timers,
-            abstain: Arc::clone(&abstain),
+            motion: motion.clone(),
+            quiet: Arc::clone(&quiet),
         };
-        tasks.spawn(async move { campaigner.watch(&entropy).await });
-        Ok(Self { raft, log, state, me, speaker, timers, quiet, abstain, _tasks: tasks })
+        tasks.spawn(async move { pulse.beat().await });
+        let mut this =
+            Self { raft, log, state, me, speaker, timers, motion, quiet, abstain, tasks };
+        let campaigner = this.campaigner();
+        this.tasks.spawn(async move { campaigner.watch(&entropy).await });
+        Ok(this)
     }
 
-    pub(crate) fn lease(&self) -> &Lease {
+    fn campaigner(&self) -> Campaigner {
+        Campaigner {
+            raft: self.raft.clone(),
+            log: self.log.clone(),
+            speaker: self.speaker.clone(),
+            timers: self.timers,
+            motion: self.motion.clone(),
+            abstain: Arc::clone(&self.abstain),
+        }
+    }
+
+    pub(crate) fn lease(&self) -> &Arc<Lease> {
         &self.speaker.lease
     }
 
@@ -86,15 +103,18 @@ impl Running {
     /// leads, has applied an entry of its own term (hence everything before),
     /// and holds the lease.
     pub(crate) fn serving_term(&self) -> Option<u64> {
+        let term = self.leased_term()?;
+        let applied = self.state.read().last.is_some_and(|at| at.leader_id.term == term);
+        applied.then_some(term)
+    }
+
+    /// The term in which this replica leads and holds the lease.
+    fn leased_term(&self) -> Option<u64> {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow();
-        let term = metrics.current_term;
-        if metrics.state != ServerState::Leader || metrics.running_state.is_err() {
-            return None;
-        }
-        let applied = self.state.read().last.is_some_and(|at| at.leader_id.term == term);
-        let members = metrics.membership_config.membership();
-        (applied && self.lease().is_held(self.me, term, members)).then_some(term)
+        let (term, members) = (metrics.current_term, metrics.membership_config.membership());
+        let leads = metrics.state == ServerState::Leader && metrics.running_state.is_ok();
+        (leads && self.lease().is_held(self.me, term, members)).then_some(term)
     }
 
     /// Whether the library gave up, a write having failed, while this replica led:
@@ -118,60 +138,69 @@ impl Running {
         let halted = |error: String| CallError::Unreachable(error);
         match request {
             Request::Append(append) => {
+                // Heard now; what is sent may take its time to be written.
+                self.lease().heard_leader(append.vote.leader_id().get_term());
                 let answer = self.raft.append_entries(append).await;
-                let answer = answer.map_err(|error| halted(error.to_string()))?;
-                if !matches!(answer, AppendEntriesResponse::HigherVote(_)) {
-                    self.lease().heard_leader();
+                answer.map(Response::Append).map_err(|error| halted(error.to_string()))
+            }
+            Request::Snapshot(part) => {
+                self.lease().heard_leader(part.vote.leader_id().get_term());
+                let (raft, installing) = (self.raft.clone(), self.lease().install());
+                let answer = apart(async move {
+                    let answer = raft.install_snapshot(part).await;
+                    drop(installing);
+                    answer
+                });
+                match answer.await? {
+                    Ok(answer) => Ok(Response::Snapshot(Ok(answer))),
+                    Err(RaftError::APIError(error)) => Ok(Response::Snapshot(Err(error))),
+                    Err(RaftError::Fatal(error)) => Err(halted(error.to_string())),
                 }
-                Ok(Response::Append(answer))
             }
-            Request::Snapshot(part) => match self.raft.install_snapshot(part).await {
-                Ok(answer) => {
-                    self.lease().heard_leader();
-                    Ok(Response::Snapshot(Ok(answer)))
-                }
-                Err(RaftError::APIError(error)) => Ok(Response::Snapshot(Err(error))),
-                Err(RaftError::Fatal(error)) => Err(halted(error.to_string())),
-            },
-            Request::Vote(_) if !self.lease().may_vote() => {
-                Err(CallError::Refused("just started, and may have promised its vote".to_owned()))
-            }
-            Request::Vote(vote) => {
-                let answer = self.raft.vote(vote).await;
-                answer.map(Response::Vote).map_err(|error| halted(error.to_string()))
-            }
+            Request::Vote(vote) => self.vote(vote).await.map(Response::Vote),
             Request::PreVote(last) => Ok(Response::PreVote(self.would_vote(last))),
             Request::Campaign => {
-                let campaigner = Campaigner {
-                    raft: self.raft.clone(),
-                    log: self.log.clone(),
-                    speaker: self.speaker.clone(),
-                    timers: self.timers,
-                    abstain: Arc::clone(&self.abstain),
-                };
+                let campaigner = self.campaigner();
                 tokio::spawn(async move { campaigner.succeed().await });
                 Ok(Response::Campaign)
+            }
+            Request::Pulse(term) => {
+                Ok(Response::Pulse(!self.motion.hangs() && self.lease().promise(term)))
             }
         }
     }
 
+    async fn vote(&self, vote: VoteRequest) -> Result<VoteResponse, CallError> {
+        let leads = self.leased_term().is_some() && !self.quiet.load(Ordering::Relaxed);
+        let Some(voting) = self.lease().vote().filter(|_| !leads && !self.motion.hangs()) else {
+            let why = "leads, has promised its vote, may have done so before it started, or hangs";
+            return Err(CallError::Refused(why.to_owned()));
+        };
+        let (raft, term) = (self.raft.clone(), vote.vote.leader_id().get_term());
+        let answer = apart(async move {
+            let answer = raft.vote(vote).await;
+            if answer.as_ref().is_ok_and(|answer| answer.vote_granted) {
+                voting.gave(term);
+            }
+            answer
+        });
+        answer.await?.map_err(|error| CallError::Unreachable(error.to_string()))
+    }
+
     /// Pre-vote: no live leader, and the candidate's log is no shorter than mine.
     fn would_vote(&self, last: Option<LogId>) -> bool {
-        self.serving_term().is_none()
+        self.leased_term().is_none()
+            && !self.motion.hangs()
             && self.lease().silence() >= self.timers.election
             && last >= self.log.last()
     }
 }
 
-/// A leader speaks every heartbeat.
-async fn beat(raft: &Raft, interval: Duration, quiet: &AtomicBool) {
-    loop {
-        sleep(interval).await;
-        let leads = raft.metrics().borrow().state == ServerState::Leader;
-        if leads && !quiet.load(Ordering::Relaxed) && raft.trigger().heartbeat().await.is_err() {
-            return;
-        }
-    }
+/// Does what the library does to the end, even if nobody waits for the answer any more.
+async fn apart<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, CallError> {
+    tokio::spawn(work).await.map_err(|error| CallError::Unreachable(error.to_string()))
 }
 
 /// Stands for election.
@@ -180,6 +209,7 @@ struct Campaigner {
     log: LogStore,
     speaker: Speaker,
     timers: Timers,
+    motion: Motion,
     abstain: Arc<AtomicBool>,
 }
 
@@ -203,26 +233,44 @@ impl Campaigner {
     /// Waits for a silence of one to two election timeouts, asks whether it
     /// would win, and only then stands.
     async fn watch(&self, entropy: &Entropy) {
-        let mut began = Instant::now();
         let mut patience = entropy.spread(self.timers.election);
+        let (mut began, mut pause) = (Instant::now(), Duration::ZERO);
         loop {
             let alone = self.voters().len() == 1 && self.is_voter();
-            let silent = self.speaker.lease.silence().min(began.elapsed());
-            let abstains = self.abstain.load(Ordering::Relaxed) && !alone;
+            let silence = self.speaker.lease.silence();
+            let wait = patience.saturating_sub(silence).max(pause.saturating_sub(began.elapsed()));
+            let abstains = self.motion.hangs() || self.abstain.load(Ordering::Relaxed) && !alone;
             if self.leads() || !self.is_voter() || abstains {
                 sleep(self.timers.heartbeat / 4).await;
-            } else if alone || silent >= patience {
-                if self.would_win().await && self.raft.trigger().elect().await.is_err() {
+            } else if alone || wait.is_zero() {
+                if self.would_win().await && !self.stand(alone).await {
                     return;
                 }
-                (began, patience) = (Instant::now(), entropy.spread(self.timers.election));
+                // Others were as quick, or have heard the leader a little later: one that
+                // has waited once need not wait as long again.
+                patience = entropy.spread(self.timers.election);
+                (began, pause) = (Instant::now(), patience / 2);
                 if alone {
                     sleep(self.timers.heartbeat / 4).await;
                 }
             } else {
-                sleep((patience - silent).max(Duration::from_millis(1))).await;
+                sleep(wait.max(Duration::from_millis(1))).await;
             }
         }
+    }
+
+    /// Votes for itself and asks the others to, unless a leader was heard meanwhile. False
+    /// if the library has ended.
+    async fn stand(&self, alone: bool) -> bool {
+        let voting = self.speaker.lease.vote();
+        if voting.is_none() && !alone {
+            return true;
+        }
+        let stood = self.raft.trigger().elect().await.is_ok() && settled(&self.raft).await;
+        if let Some(voting) = voting {
+            voting.gave(self.log.term());
+        }
+        stood
     }
 
     /// The pre-vote round.
@@ -257,18 +305,18 @@ impl Campaigner {
 
     /// The leader wants this replica to follow it. The library has no transfer
     /// of leadership and every voter keeps its promise to the old leader, so
-    /// this waits for the lease to run out, then stands without a pre-vote.
+    /// this waits for the promises to run out, and for nothing more.
     async fn succeed(&self) {
-        for _ in 0..5 {
-            while self.speaker.lease.silence() <= self.timers.lease {
-                sleep(self.timers.heartbeat / 10).await;
-            }
-            if self.leads() || self.raft.trigger().elect().await.is_err() {
-                return;
-            }
-            sleep(self.timers.heartbeat / 2).await;
-            if self.leads() {
-                return;
+        let end = Instant::now() + self.timers.election * 4;
+        while Instant::now() < end && !self.leads() {
+            let silent = self.speaker.lease.silence() >= self.timers.election;
+            if silent && self.would_win().await {
+                if !self.stand(false).await {
+                    return;
+                }
+                sleep(self.timers.heartbeat / 2).await;
+            } else {
+                sleep(self.timers.heartbeat / 20).await;
             }
         }
     }

@@ -3,7 +3,6 @@
 use std::{
     io::Cursor,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use openraft::{
@@ -20,6 +19,7 @@ use super::types::{
 use crate::{
     log::{self, Configuration, LogError, Server, Snapshots, StoredSnapshot},
     state::{Command, State},
+    wall,
 };
 
 /// What has been applied, all at one index.
@@ -98,7 +98,7 @@ impl Cut {
     pub(crate) fn into_snapshot(self) -> Result<StoredSnapshot, serde_json::Error> {
         let Applied { state, members, .. } = &self.applied;
         let payload = state.to_payload();
-        let unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let unix_ms = wall::since_epoch().as_millis();
         let (term, index) = (self.last.leader_id.term, self.last.index);
         let meta = log::SnapshotMeta {
             id: format!("{term}-{index}-{unix_ms}"),

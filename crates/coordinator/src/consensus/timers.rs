@@ -7,10 +7,10 @@ use std::time::Duration;
 pub struct Timers {
     /// A leader speaks this often.
     pub heartbeat: Duration,
-    /// A follower that hears nothing for this long, up to twice, stands for election.
+    /// A follower that hears nothing for this long, up to twice, stands for election;
+    /// until then it votes for nobody.
     pub election: Duration,
-    /// A leader that reached no quorum for this long serves nobody; a follower
-    /// that heard a leader within it votes for nobody else.
+    /// A leader that reached no quorum for this long serves nobody.
     pub lease: Duration,
 }
 
@@ -26,18 +26,33 @@ impl Timers {
         }
     }
 
+    /// A replica whose library has done nothing for this long, its disk hanging, neither
+    /// leads nor counts: with lease and election it is replaced within twelve election
+    /// timeouts. Several writes may wait for each other on a slow disk, and an election
+    /// would not make it faster.
+    pub(crate) fn hang(&self) -> Duration {
+        self.election * 8
+    }
+
+    /// An append that is not answered by then is sent again. Longer than a disk hangs:
+    /// whether the other side lives is known from its pulse.
+    fn append(&self) -> Duration {
+        self.election * 10
+    }
+
     /// The library's own timers. Its elections and heartbeats are off: ours
-    /// have a pre-vote and a seed. What remains of its timeouts is
-    /// `heartbeat_interval`, the time of one append, and
-    /// `election_timeout_max`, for which it refuses to vote after it heard a
-    /// leader: exactly the lease, or the lease would not be one.
+    /// have a pre-vote and a seed, and wait for no disk. What remains of its timeouts is
+    /// `heartbeat_interval`, the time of one append; `election_timeout_min`, that of one
+    /// vote; and `election_timeout_max`, for which it refuses to vote after an append: as
+    /// long as [`super::lease`] does after a pulse. It would want the first to be the shortest, for
+    /// the sake of its heartbeats, so it is not asked to validate them.
     pub(crate) fn library(&self, trailing: u64) -> openraft::Config {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         openraft::Config {
             cluster_name: "coordinator".to_owned(),
-            heartbeat_interval: millis(self.heartbeat),
-            election_timeout_min: millis(self.lease) - 1,
-            election_timeout_max: millis(self.lease),
+            heartbeat_interval: millis(self.append()),
+            election_timeout_min: millis(self.election) - 1,
+            election_timeout_max: millis(self.election),
             install_snapshot_timeout: 60_000,
             max_payload_entries: 512,
             // A learner further back than what is kept gets a snapshot.

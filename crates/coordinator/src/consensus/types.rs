@@ -123,6 +123,10 @@ pub(crate) type LogId = openraft::LogId<MemberId>;
 pub(crate) type Entry = openraft::Entry<Types>;
 /// Term and vote, as the library has them.
 pub(crate) type Vote = openraft::Vote<MemberId>;
+/// A candidate asks.
+pub(crate) type VoteRequest = openraft::raft::VoteRequest<MemberId>;
+/// A voter answers.
+pub(crate) type VoteResponse = openraft::raft::VoteResponse<MemberId>;
 /// The members at some entry.
 pub(crate) type StoredMembership = openraft::StoredMembership<MemberId, Member>;
 /// The members.

@@ -42,7 +42,7 @@ pub struct CoordinatorFlags {
     pub metrics: MetricsFlags<METRICS_PORT>,
 
     /// Stable id of this replica: 1 to 253 of A-Z a-z 0-9 . _ -; with --join-addr it ends in
-    /// -<ordinal>
+    /// -ORDINAL
     #[arg(long, value_name = "ID", default_value = "node-1", value_parser = node_id)]
     pub id: String,
 

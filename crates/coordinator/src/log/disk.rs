@@ -5,6 +5,7 @@ use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Write},
     path::Path,
+    time::Duration,
 };
 
 /// An open file that only grows.
@@ -45,6 +46,12 @@ pub trait Disk: Send + Sync + fmt::Debug {
     fn free_bytes(&self, path: &Path) -> io::Result<u64>;
     /// Reserves a file of this size.
     fn reserve(&self, path: &Path, bytes: u64) -> io::Result<()>;
+
+    /// How long the next write of the log takes by a clock that a test moves. None for a
+    /// disk that takes its time itself.
+    fn latency(&self) -> Option<Duration> {
+        None
+    }
 
     /// Replaces a small file whole: temporary file, fsync, rename, fsync of
     /// the directory. A crash leaves the old content or the new.

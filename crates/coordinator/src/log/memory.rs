@@ -8,9 +8,11 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use super::{Disk, DiskFile, LockHeld};
+use crate::consensus::Entropy;
 
 /// What goes wrong at one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +45,8 @@ struct Inner {
     broken: bool,
     operations: u64,
     free: u64,
+    /// Shortest and longest time of a write of the log, drawn from this.
+    latency: Option<(Duration, Duration, Arc<Entropy>)>,
 }
 
 impl Inner {
@@ -91,6 +95,13 @@ impl MemoryDisk {
         self.inner.lock().unwrap().fault = Some((after, fault));
     }
 
+    /// Every write of the log takes this long, by a seed. To be set before the log opens;
+    /// it may be changed after.
+    pub(crate) fn slow(&self, shortest: Duration, longest: Duration, seed: u64) {
+        let latency = (shortest, longest, Arc::new(Entropy::seeded(seed)));
+        self.inner.lock().unwrap().latency = Some(latency);
+    }
+
     pub(crate) fn set_free(&self, free: u64) {
         self.inner.lock().unwrap().free = free;
     }
@@ -113,6 +124,7 @@ impl MemoryDisk {
             dirs: inner.dirs.clone(),
             next: inner.next,
             free: inner.free,
+            latency: inner.latency.clone(),
             ..Inner::default()
         };
         Self { inner: Arc::new(Mutex::new(after)), locked: Arc::default() }
@@ -169,6 +181,12 @@ impl Drop for MemoryLock {
 }
 
 impl Disk for MemoryDisk {
+    fn latency(&self) -> Option<Duration> {
+        let (shortest, longest, random) = self.inner.lock().unwrap().latency.clone()?;
+        let spread = u64::try_from((longest - shortest).as_micros()).unwrap() + 1;
+        Some(shortest + Duration::from_micros(random.next() % spread))
+    }
+
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
         let mut inner = self.inner.lock().unwrap();
         if !inner.dirs.iter().any(|dir| dir == path) {

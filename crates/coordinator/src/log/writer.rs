@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc as unbounded, oneshot, watch};
 
 use super::{Disk, HardState, LogError, Record, Wal};
 
@@ -88,6 +88,7 @@ impl Sink {
 
 enum Mode {
     Thread(mpsc::Sender<(Job, Done)>),
+    Task(unbounded::UnboundedSender<(Job, Done)>),
     Inline(Mutex<Sink>),
 }
 
@@ -128,6 +129,26 @@ impl Writer {
         Self { mode: Arc::new(Mode::Inline(Mutex::new(sink))), fatal: seen }
     }
 
+    /// As [`Writer::threaded`], but a task that takes the time that [`Disk::latency`]
+    /// says for each batch.
+    #[must_use]
+    pub fn paced(wal: Wal, disk: Arc<dyn Disk>, hard_state: PathBuf) -> Self {
+        let (fatal, seen) = watch::channel(None);
+        let mut sink = Sink { wal, disk, hard_state, fatal, observe: None };
+        let (jobs, mut queue) = unbounded::unbounded_channel();
+        tokio::spawn(async move {
+            while let Some(first) = queue.recv().await {
+                let mut batch = vec![first];
+                while let Ok(next) = queue.try_recv() {
+                    batch.push(next);
+                }
+                tokio::time::sleep(sink.disk.latency().unwrap_or_default()).await;
+                sink.run(batch);
+            }
+        });
+        Self { mode: Arc::new(Mode::Task(jobs)), fatal: seen }
+    }
+
     /// The first failure, when there is one.
     #[must_use]
     pub fn fatal(&self) -> Fatal {
@@ -152,6 +173,7 @@ impl Writer {
         match &*self.mode {
             // A closed queue drops `tell`, which the receiver sees.
             Mode::Thread(jobs) => drop(jobs.send((job, done))),
+            Mode::Task(jobs) => drop(jobs.send((job, done))),
             Mode::Inline(sink) => match sink.lock() {
                 Ok(mut sink) => sink.run(vec![(job, done)]),
                 Err(_) => drop(done),

@@ -18,7 +18,7 @@ mod upkeep;
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use bigfleet_net::message_limits;
@@ -32,6 +32,7 @@ use crate::{
     metrics::Metrics,
     reports::{LivenessLimits, Now, Reports},
     state::State,
+    wall,
 };
 
 /// A commit that takes longer is given up; whether it counts is then unknown.
@@ -90,8 +91,7 @@ impl<R: Replica> Coordinator<R> {
     }
 
     fn now(&self) -> Now {
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let unix_nanos = i64::try_from(unix.as_nanos()).unwrap_or(i64::MAX);
+        let unix_nanos = i64::try_from(wall::since_epoch().as_nanos()).unwrap_or(i64::MAX);
         Now { monotonic: self.started.elapsed(), unix_nanos }
     }
 }

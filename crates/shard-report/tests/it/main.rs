@@ -10,3 +10,4 @@ mod pace;
 mod report;
 mod rig;
 mod security;
+mod trace;

@@ -17,7 +17,8 @@ use bigfleet_scripted::{
     operator::{Operator, OperatorOptions},
 };
 use bigfleet_shard::{
-    Options as ShardOptions, ReportSide, Running, Setup, Supply, metrics::Metrics, start,
+    Options as ShardOptions, ReportSide, Running, Setup, Supply, audit::Audit, metrics::Metrics,
+    start,
 };
 use bigfleet_shard_report::{Client, Options, supervise};
 use bigfleet_testkit::pki::Material;
@@ -39,6 +40,7 @@ pub(crate) struct Rig {
     pub(crate) addr: String,
     pub(crate) side: ReportSide,
     pub(crate) readiness: Readiness,
+    pub(crate) audit: Arc<Audit>,
     metrics: Arc<Metrics>,
     running: Running,
     clock: JoinHandle<()>,
@@ -58,10 +60,20 @@ impl Rig {
         Self::built(seed, true).await
     }
 
+    /// With another provider.
+    pub(crate) async fn over(provider: FakeOptions, seed: &Seed) -> Self {
+        Self::with_provider(provider, seed, false).await
+    }
+
     async fn built(seed: &Seed, own_thread: bool) -> Self {
         let takes = Duration::from_secs(15);
         let latency = PerKind { create: takes, configure: takes, drain: takes, delete: takes };
-        let fake = Fake::new(FakeOptions { latency, ..FakeOptions::default() });
+        let provider = FakeOptions { latency, ..FakeOptions::default() };
+        Self::with_provider(provider, seed, own_thread).await
+    }
+
+    async fn with_provider(provider: FakeOptions, seed: &Seed, own_thread: bool) -> Self {
+        let fake = Fake::new(provider);
         fake.seed(seed).expect("the catalogue passes the gate");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
         let addr = listener.local_addr().expect("bound").to_string();
@@ -70,11 +82,12 @@ impl Rig {
         let options = ShardOptions { id: "shard-7".to_owned(), ..ShardOptions::default() };
         let setup = Setup::in_memory(options, 3, supply, listener).expect("nothing to open");
         let (metrics, readiness) = (setup.metrics.clone(), setup.readiness.clone());
+        let audit = setup.audit.clone();
         let running = start(Setup { own_thread, ..setup });
         let ticking = fake.clone();
         let clock = tokio::spawn(async move { ticking.run().await });
         let side = running.report_side();
-        Self { fake, addr, side, readiness, metrics, running, clock }
+        Self { fake, addr, side, readiness, audit, metrics, running, clock }
     }
 
     /// Starts a client to these coordinators.
@@ -134,6 +147,11 @@ impl Reporting {
     pub(crate) async fn stop(self) {
         self.stop.request();
         self.task.await.expect("it ends in order");
+    }
+
+    /// In the middle of whatever it does.
+    pub(crate) fn kill(self) {
+        self.task.abort();
     }
 }
 

@@ -200,6 +200,52 @@ fn a_replaced_member_with_data_exits() {
     });
 }
 
+/// The leader that let it in dies before anybody else has heard of it.
+#[test]
+fn a_learner_whose_addition_was_lost_is_let_in_by_the_next_leader() {
+    for seed in seeds(5) {
+        run(seed, |seed| async move {
+            let mut group = Group::new(seed, 3).await;
+            let (first, leader) = group.opened().await;
+            let adds = |envelope: &Envelope| match &envelope.request {
+                Request::Append(append) => append.entries.iter().any(|entry| {
+                    let openraft::EntryPayload::Membership(members) = &entry.payload else {
+                        return false;
+                    };
+                    members.nodes().any(|(_, member)| member.node_id == "c-3")
+                }),
+                _ => false,
+            };
+            group.net.lose(move |to, envelope| to != "c-3" && adds(envelope));
+            let config = Config { initial_replicas: 3, ..group.config(3) };
+            let fourth = group.start_as("c-3", config, MemoryDisk::new()).await.unwrap();
+            let entered = group.within(LONG, || {
+                let running = fourth.shared.running()?;
+                let learnt = running.members().nodes().any(|(id, _)| *id == running.me);
+                (learnt && fourth.status().fleet_id == leader.status().fleet_id).then_some(())
+            });
+            entered.await.unwrap_or_else(|| panic!("{:#?}", fourth.status()));
+            let before = fourth.shared.running().unwrap().me;
+            drop(leader);
+            group.crash(first);
+            group.net.lose(|_, _| false);
+            let voter = group.within(LONG, || {
+                let (_, leader) = group.leader()?;
+                assert_eq!(*fourth.fatal().borrow(), None);
+                leader.status().voters.contains(&name(3)).then_some(leader)
+            });
+            let leader = voter.await.unwrap_or_else(|| panic!("{:#?}", group.statuses()));
+            assert_eq!(fourth.shared.running().unwrap().me, before, "it is the same member");
+            // Once removed, it is no more; but for what it asked while it was empty.
+            sleep(Duration::from_secs(20)).await;
+            leader.remove_server("c-3").await.unwrap();
+            let exits = group.within(LONG, || fourth.fatal().borrow().clone());
+            let exits = exits.await.unwrap_or_else(|| panic!("{:#?}", fourth.status()));
+            assert!(exits.contains("removed or replaced"), "{exits}");
+        });
+    }
+}
+
 #[test]
 fn servers_are_removed_explicitly_and_never_the_initial_ones() {
     run(12, |seed| async move {

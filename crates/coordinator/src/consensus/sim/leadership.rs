@@ -68,6 +68,87 @@ fn a_leader_without_quorum_is_silent_within_its_lease() {
     });
 }
 
+/// What it says arrives, and no answer comes back.
+#[test]
+fn a_leader_that_is_heard_and_does_not_hear_is_replaced() {
+    for seed in seeds(10) {
+        run(seed, |seed| async move {
+            let group = Group::new(seed, 3).await;
+            let (old, leader) = group.opened().await;
+            for other in (0..3).filter(|other| *other != old) {
+                group.net.cut(&name(other), &name(old));
+            }
+            sleep(group.config(0).timers.lease).await;
+            assert_eq!(leader.leadership(), Leadership::None);
+            let next = group.within(LIMIT, || group.leader().filter(|(i, _)| *i != old));
+            next.await.unwrap_or_else(|| panic!("{:#?}", group.statuses()));
+        });
+    }
+}
+
+/// A voter promises the leader its silence, dies, and is back at once: it has forgotten, and
+/// the lease has not run out.
+#[test]
+fn a_voter_that_has_just_started_keeps_the_word_of_its_predecessor() {
+    for seed in seeds(10) {
+        run(seed, |seed| async move {
+            let mut group = Group::new(seed, 3).await;
+            let (first, leader) = group.opened().await;
+            let (voter, candidate) = ((first + 1) % 3, (first + 2) % 3);
+            // The candidate hears nobody for long enough to stand; its log is as long as any.
+            let timers = group.config(0).timers;
+            let rival = group.replica(candidate).unwrap();
+            let settled = group.within(LIMIT, || {
+                let last = |one: &Consensus| one.shared.running().unwrap().log.last();
+                (last(&rival) == last(&leader)).then_some(())
+            });
+            settled.await.unwrap();
+            group.net.isolate(&name(candidate), [name(first)]);
+            sleep(timers.election).await;
+            let running = rival.shared.running().unwrap();
+            // The leader's last word to the voter, which then forgets it.
+            sleep(Duration::from_millis(group.random.next() % 200)).await;
+            group.net.isolate(&name(first), [name(voter)]);
+            group.crash(voter);
+            let voter = group.start(voter).await.unwrap();
+            // Stands as soon as anybody lets it, as one does whom a leader has named.
+            assert!(matches!(running.answer(Request::Campaign).await, Ok(Response::Campaign)));
+            let leads = |one: &Consensus| matches!(one.leadership(), Leadership::Leader { .. });
+            let end = Instant::now() + LIMIT;
+            while !leads(&rival) && !leads(&voter) {
+                assert!(Instant::now() < end, "{:#?}", group.statuses());
+                sleep(Duration::from_millis(1)).await;
+            }
+            assert!(!leads(&leader), "{:#?}", group.statuses());
+        });
+    }
+}
+
+/// A voter elects another, restarts, and is then within reach of the old leader alone.
+#[test]
+fn a_voter_promises_nothing_to_whom_it_voted_out_before_it_started() {
+    for seed in seeds(20) {
+        run(seed, |seed| async move {
+            let mut group = Group::new(seed, 3).await;
+            let (old, leader) = group.opened().await;
+            group.net.isolate(&name(old), (0..3).filter(|i| *i != old).map(name));
+            let next = group.within(LIMIT, || group.leader().filter(|(i, _)| *i != old));
+            let (new, _) = next.await.unwrap();
+            let voter = 3 - old - new;
+            sleep(Duration::from_millis(group.random.next() % 3_000)).await;
+            group.crash(voter);
+            group.start(voter).await.unwrap();
+            group.net.heal();
+            group.net.isolate(&name(new), [name(old), name(voter)]);
+            for _ in 0..1_000 {
+                let now = leader.leadership();
+                assert!(!matches!(now, Leadership::Leader { term: 1 }), "{:#?}", group.statuses());
+                sleep(Duration::from_millis(1)).await;
+            }
+        });
+    }
+}
+
 #[test]
 fn a_parted_follower_disturbs_nobody_when_it_returns() {
     run(4, |seed| async move {

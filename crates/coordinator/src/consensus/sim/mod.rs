@@ -1,7 +1,8 @@
 //! Replicas in one process, on a network and on disks that a seed decides.
 //!
 //! Time is tokio's paused clock: it moves only when nothing else can happen,
-//! so a minute of elections and partitions takes milliseconds.
+//! so a minute of elections and partitions takes milliseconds. The wall clock jumps by up
+//! to an hour whenever it is looked at.
 
 mod chaos;
 mod cut_off;
@@ -10,6 +11,7 @@ mod leadership;
 mod linear;
 mod network;
 mod recovery;
+mod slow_disks;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
@@ -44,6 +46,7 @@ fn run<F: Future<Output = ()>>(seed: u64, test: impl FnOnce(u64) -> F) {
         }
     }
     let _named = Named(seed);
+    crate::wall::wandering::begin(seed);
     if std::env::var("BIGFLEET_SIM_LOG").is_ok() {
         let _ = tracing_subscriber::fmt()
             .with_env_filter(std::env::var("BIGFLEET_SIM_LOG").unwrap())
@@ -64,6 +67,8 @@ struct Group {
     random: Entropy,
     disks: BTreeMap<String, MemoryDisk>,
     size: usize,
+    /// How long a second is by each replica's monotonic clock, in ms; 1,000 if not given.
+    clocks: BTreeMap<usize, u32>,
 }
 
 fn name(ordinal: usize) -> String {
@@ -83,7 +88,17 @@ impl Group {
 
     fn stopped(seed: u64, size: usize) -> Self {
         let disks = (0..size).map(|ordinal| (name(ordinal), MemoryDisk::new())).collect();
-        Self { net: Net::new(seed), random: Entropy::seeded(seed ^ 0xabcd), disks, size }
+        let (net, random) = (Net::new(seed), Entropy::seeded(seed ^ 0xabcd));
+        Self { net, random, disks, size, clocks: BTreeMap::new() }
+    }
+
+    /// By a clock that runs slow or fast, all timers are long or short.
+    fn timers(&self, ordinal: usize) -> Timers {
+        let Timers { heartbeat, election, lease } = Timers::scaled(1);
+        let clock = self.clocks.get(&ordinal).copied().unwrap_or(1_000);
+        let [heartbeat, election, lease] =
+            [heartbeat, election, lease].map(|timer| timer * clock / 1_000);
+        Timers { heartbeat, election, lease }
     }
 
     fn config(&self, ordinal: usize) -> Config {
@@ -95,7 +110,7 @@ impl Group {
             bootstrap: true,
             force_bootstrap: false,
             initial_replicas: self.size,
-            timers: Timers::scaled(1),
+            timers: self.timers(ordinal),
             // Often, so that faults meet snapshots too.
             compaction: Compaction {
                 interval: Duration::from_secs(3),

@@ -22,11 +22,15 @@ struct Weather {
     unresolved: BTreeSet<String>,
 }
 
+/// Whether a message to an address is lost.
+type Veto = Arc<dyn Fn(&str, &Envelope) -> bool + Send + Sync>;
+
 /// Clones are the same network.
 #[derive(Clone)]
 pub(super) struct Net {
     replicas: Arc<Mutex<BTreeMap<String, (u64, Consensus)>>>,
     weather: Arc<Mutex<Weather>>,
+    veto: Arc<Mutex<Option<Veto>>>,
     random: Arc<Entropy>,
 }
 
@@ -36,6 +40,7 @@ impl Net {
         Self {
             replicas: Arc::default(),
             weather: Arc::new(Mutex::new(weather)),
+            veto: Arc::default(),
             random: Arc::new(Entropy::seeded(seed ^ 0x1234)),
         }
     }
@@ -75,6 +80,11 @@ impl Net {
     /// Nothing passes from `from` to `to`.
     pub(super) fn cut(&self, from: &str, to: &str) {
         self.weather.lock().unwrap().cut.insert((from.to_owned(), to.to_owned()));
+    }
+
+    /// Loses these messages between members, on top of everything else.
+    pub(super) fn lose(&self, lost: impl Fn(&str, &Envelope) -> bool + Send + Sync + 'static) {
+        *self.veto.lock().unwrap() = Some(Arc::new(lost));
     }
 
     /// Parts one address from all others, both ways.
@@ -156,6 +166,11 @@ impl Transport for End {
         envelope: Envelope,
     ) -> Answer<'a, Result<Response, CallError>> {
         Box::pin(async move {
+            let veto = self.net.veto.lock().unwrap().clone();
+            if veto.is_some_and(|lost| lost(&to.raft_address, &envelope)) {
+                sleep(Duration::from_secs(1)).await;
+                return Err(CallError::Unreachable("no answer".to_owned()));
+            }
             let answer = self
                 .over(&to.raft_address, |replica| async move { replica.answer(envelope).await });
             answer.await.map_err(CallError::Unreachable)?

@@ -10,19 +10,22 @@ use tonic::transport::Channel;
 
 use super::{
     super::{
-        message::{Answer, CallError, Envelope, Response, Transport},
+        message::{Answer, CallError, Envelope, Request, Response, Transport},
         types::Member,
     },
     envelope, proto,
 };
 
-/// Speaks to members over gRPC. One connection per address, made again when it
-/// is lost; its name is resolved at each dial, so a replica whose address
+/// Speaks to members over gRPC. Two connections per address, made again when they
+/// are lost; its name is resolved at each dial, so a replica whose address
 /// changed is found as soon as its name says so.
 pub struct GrpcTransport {
     security: Security,
-    channels: Mutex<BTreeMap<String, Line>>,
+    channels: Mutex<BTreeMap<Place, Line>>,
 }
+
+/// An address, and whether for pulses: they do not wait behind a long message.
+type Place = (String, bool);
 
 struct Line {
     channel: Channel,
@@ -41,24 +44,25 @@ impl GrpcTransport {
         Self { security, channels: Mutex::default() }
     }
 
-    fn channel(&self, address: &str) -> Result<Channel, CallError> {
+    fn channel(&self, place: &Place) -> Result<Channel, CallError> {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(line) = channels.get(address) {
+        if let Some(line) = channels.get(place) {
             return Ok(line.channel.clone());
         }
-        let dialled = grpc::connect_lazy(address, &self.security, Rule::coordinators());
+        let dialled = grpc::connect_lazy(&place.0, &self.security, Rule::coordinators());
         let channel = dialled.map_err(|error| CallError::Unreachable(error.to_string()))?;
         let line = Line { channel: channel.clone(), abandoned: 0 };
-        channels.insert(address.to_owned(), line);
+        channels.insert(place.clone(), line);
         Ok(channel)
     }
 
-    fn answered(&self, address: &str, answered: bool) {
+    fn answered(&self, place: &Place, answered: bool) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(line) = channels.get_mut(address) else { return };
+        let Some(line) = channels.get_mut(place) else { return };
         line.abandoned = if answered { 0 } else { line.abandoned + 1 };
         if line.abandoned >= ABANDONED {
-            channels.remove(address);
+            // The other leads to the same place, and its calls are given up more slowly.
+            channels.retain(|(address, _), _| *address != place.0);
         }
     }
 }
@@ -66,13 +70,13 @@ impl GrpcTransport {
 /// A call under way. Dropped before its answer, it was given up.
 struct Call<'a> {
     transport: &'a GrpcTransport,
-    address: &'a str,
+    place: &'a Place,
     answered: bool,
 }
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        self.transport.answered(self.address, self.answered);
+        self.transport.answered(self.place, self.answered);
     }
 }
 
@@ -83,13 +87,14 @@ impl Transport for GrpcTransport {
         envelope: Envelope,
     ) -> Answer<'a, Result<Response, CallError>> {
         Box::pin(async move {
-            let channel = self.channel(&to.raft_address)?;
+            let pulse = matches!(envelope.request, Request::Pulse(_));
+            let place = (to.raft_address.clone(), pulse);
+            let channel = self.channel(&place)?;
             let refused = |error: envelope::BadMessage| CallError::Refused(error.to_string());
             let call = envelope::write(envelope).map_err(refused)?;
             let kind = call.kind;
             let client = proto::consensus_client::ConsensusClient::new(channel);
-            let mut under_way =
-                Call { transport: self, address: &to.raft_address, answered: false };
+            let mut under_way = Call { transport: self, place: &place, answered: false };
             let answer = message_limits!(client).call(call).await;
             under_way.answered = true;
             let answer = answer.map_err(|status| match status.code() {

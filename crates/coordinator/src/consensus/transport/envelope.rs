@@ -83,6 +83,7 @@ pub(super) fn write(envelope: Envelope) -> Result<proto::CallRequest, BadMessage
         }
         Request::PreVote(last) => (proto::Kind::PreVote, json(&last)?),
         Request::Campaign => (proto::Kind::Campaign, Vec::new()),
+        Request::Pulse(term) => (proto::Kind::Pulse, json(&term)?),
     };
     Ok(proto::CallRequest {
         fleet_id: envelope.fleet_id,
@@ -119,6 +120,7 @@ pub(super) fn read(call: proto::CallRequest) -> Result<Envelope, BadMessage> {
         }
         Ok(proto::Kind::PreVote) => Request::PreVote(parse(&call.header)?),
         Ok(proto::Kind::Campaign) => Request::Campaign,
+        Ok(proto::Kind::Pulse) => Request::Pulse(parse(&call.header)?),
         Ok(proto::Kind::Unspecified) | Err(_) => return Err(BadMessage::Kind(call.kind)),
     };
     let (from, to) = (id(call.from, "from")?, id(call.to, "to")?);
@@ -131,7 +133,7 @@ pub(super) fn write_answer(answer: &Response) -> Result<proto::CallResponse, Bad
         Response::Append(answer) => json(answer)?,
         Response::Vote(answer) => json(answer)?,
         Response::Snapshot(answer) => json(answer)?,
-        Response::PreVote(answer) => json(answer)?,
+        Response::PreVote(answer) | Response::Pulse(answer) => json(answer)?,
         Response::Campaign => Vec::new(),
     };
     Ok(proto::CallResponse { header })
@@ -150,6 +152,7 @@ pub(super) fn read_answer(kind: i32, answer: &proto::CallResponse) -> Result<Res
         >(header)?),
         Ok(proto::Kind::PreVote) => Response::PreVote(parse(header)?),
         Ok(proto::Kind::Campaign) => Response::Campaign,
+        Ok(proto::Kind::Pulse) => Response::Pulse(parse(header)?),
         Ok(proto::Kind::Unspecified) | Err(_) => return Err(BadMessage::Kind(kind)),
     })
 }
