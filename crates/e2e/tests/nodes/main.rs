@@ -1,0 +1,8 @@
+//! End to end on a real control plane: what becomes of nodes, and what faults do to them.
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+mod drains;
+mod faults;
+mod preemption;
+mod stage;
+mod tls;
