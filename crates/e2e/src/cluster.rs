@@ -35,16 +35,29 @@ pub struct Cluster {
     agent: Agent,
     client: Client,
     plane: ControlPlane,
-    _turn: SemaphorePermit<'static>,
+    _turn: Option<SemaphorePermit<'static>>,
 }
 
-/// One cluster at a time: its processes alone fill a small machine.
+/// One test's clusters at a time: their processes alone fill a small machine.
 static TURN: Semaphore = Semaphore::const_new(1);
 
 impl Cluster {
     /// Starts one for a test, or says why the test is skipped and returns `None`.
     pub async fn start_or_skip(habits: Habits) -> Option<Self> {
         let turn = TURN.acquire().await.unwrap();
+        Self::start(habits, Some(turn)).await
+    }
+
+    /// Starts another one for the same test, which goes before the first.
+    ///
+    /// # Panics
+    ///
+    /// When the binaries of the first one are gone.
+    pub async fn start_another(&self, habits: Habits) -> Self {
+        Self::start(habits, None).await.expect("a second cluster where there is one")
+    }
+
+    async fn start(habits: Habits, turn: Option<SemaphorePermit<'static>>) -> Option<Self> {
         let plane = tokio::task::spawn_blocking(ControlPlane::start_cluster_or_skip).await;
         let plane = plane.unwrap()?;
         let client = client::connect(Some(plane.kubeconfig()), "bigfleet-e2e").await.unwrap();
@@ -71,6 +84,11 @@ impl Cluster {
     /// The control plane, to stop its server for example.
     pub fn plane(&mut self) -> &mut ControlPlane {
         &mut self.plane
+    }
+
+    /// Applies a manifest.
+    pub fn apply(&self, manifest: &str) {
+        self.plane.apply(manifest).unwrap();
     }
 
     /// A kubeconfig with the rights that the operator's chart gives; through a proxy's port, if

@@ -221,8 +221,7 @@ async fn row_37_a_machine_whose_node_never_joins_is_told(stage: &Stage) {
     .await;
     eventually("an event tells", || async {
         let all = stage.cluster.all::<k8s_openapi::api::core::v1::Event>().await;
-        let told =
-            all.iter().filter(|event| event.reason.as_deref() == Some("ConfiguredNotReady"));
+        let told = all.iter().filter(|event| event.reason.as_deref() == Some("ConfiguredNotReady"));
         told.count() == 1
     })
     .await;
