@@ -104,6 +104,14 @@ impl Cluster {
         self.account("bigfleet-unschedulable-pod-controller", port)
     }
 
+    /// A kubeconfig with the rights that the local provider asks for.
+    #[must_use]
+    pub fn local_provider_kubeconfig(&self) -> PathBuf {
+        self.apply(include_str!("../../../providers/local/rbac.yaml"));
+        let name = "bigfleet-provider-local";
+        self.plane.account_kubeconfig(name, name, None).unwrap()
+    }
+
     fn account(&self, name: &str, port: Option<u16>) -> PathBuf {
         self.plane.account_kubeconfig(NAMESPACE, name, port).unwrap()
     }

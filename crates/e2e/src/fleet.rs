@@ -102,6 +102,19 @@ impl Fleet {
         self.start("bigfleet-provider-sim", "bigfleet-provider-sim", &args, &[], http).await
     }
 
+    /// Starts the provider whose machines are Nodes of the cluster `c-1` and nothing else.
+    pub async fn local_provider(&self, kubeconfig: &Path, more: &[&str]) -> Part {
+        let http = port();
+        let usual = [
+            ("--addr", self.provider.clone()),
+            ("--metrics-addr", http.clone()),
+            ("--state", self.path("provider-state").display().to_string()),
+            ("--clusters", format!("c-1={}", kubeconfig.display())),
+        ];
+        let args: Vec<String> = flags(usual, more).collect();
+        self.start("bigfleet-provider-local", "bigfleet-provider-local", &args, &[], http).await
+    }
+
     /// Starts the shard.
     pub async fn shard(&self, more: &[&str]) -> Part {
         let http = port();

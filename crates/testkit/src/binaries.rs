@@ -37,6 +37,7 @@ pub fn beside(ours: &Path, package: &str) -> PathBuf {
         let target = ours.ancestors().nth(2).unwrap_or_else(|| Path::new("target"));
         let built = Command::new(cargo)
             .args(["build", "--locked", &format!("--package={package}")])
+            .arg(format!("--manifest-path={}/{}", env!("CARGO_MANIFEST_DIR"), manifest(package)))
             .args([format!("--profile={profile}")])
             .arg("--target-dir")
             .arg(target)
@@ -45,4 +46,14 @@ pub fn beside(ours: &Path, package: &str) -> PathBuf {
         assert!(built.is_ok_and(|status| status.success()), "{package} does not build");
     }
     binary
+}
+
+/// Providers other than the simulated one are a workspace of their own.
+fn manifest(package: &str) -> &'static str {
+    match package {
+        "bigfleet-provider-local" | "bigfleet-provider-static" | "bigfleet-provider-ec2" => {
+            "../../providers/Cargo.toml"
+        }
+        _ => "../../Cargo.toml",
+    }
 }

@@ -48,12 +48,20 @@ pub struct Habits {
     pub labelled: bool,
     /// How long a deleted pod takes to leave.
     pub termination: Duration,
+    /// Whether the provider itself makes Nodes, keeps them ready and takes them away; then the
+    /// agent looks after their pods alone.
+    pub provided: bool,
 }
 
 impl Default for Habits {
     /// Nodes of another name, labelled; pods leave at once.
     fn default() -> Self {
-        Self { named_as_machine: false, labelled: true, termination: Duration::ZERO }
+        Self {
+            named_as_machine: false,
+            labelled: true,
+            termination: Duration::ZERO,
+            provided: false,
+        }
     }
 }
 
@@ -167,7 +175,11 @@ impl Look {
         self.nodes.wait_synced(long).await.expect("nodes");
         self.pods.wait_synced(long).await.expect("pods");
         loop {
-            for mut step in [self.join(), self.leave(), self.beat(), self.serve()] {
+            let nodes = match self.habits.provided {
+                true => [Steps::new(), Steps::new(), Steps::new()],
+                false => [self.join(), self.leave(), self.beat()],
+            };
+            for mut step in nodes.into_iter().chain([self.serve()]) {
                 // What fails is done at the next look, if it is still wanted.
                 while let Some(done) = step.join_next().await {
                     if let Ok(Err(error)) = done {

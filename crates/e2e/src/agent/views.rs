@@ -49,10 +49,12 @@ pub(super) struct NodeView {
 
 impl NodeView {
     pub(super) fn of(node: &Node) -> Option<Self> {
+        let of = |key: &str| node.annotations().get(key);
         let status = node.status.as_ref();
         Some(Self {
             uid: node.uid().unwrap_or_default(),
-            machine: node.annotations().get(MACHINE)?.clone(),
+            // A provider that makes Nodes itself says it so.
+            machine: of(MACHINE).or_else(|| of(keys::MACHINE_ID))?.clone(),
             ready: status.is_some_and(|status| status.allocatable.is_some()),
         })
     }

@@ -3,6 +3,7 @@
 
 mod drains;
 mod faults;
+mod patience;
 mod preemption;
 mod stage;
 mod tls;
