@@ -65,6 +65,15 @@ impl Process {
         assert!(sent.success(), "kill -s {name} {id}");
     }
 
+    /// Memory that it has in use, where the system tells.
+    #[must_use]
+    pub fn resident_bytes(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()?)).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+        Some(kib * 1024)
+    }
+
     /// How it ended.
     pub async fn ended(&mut self) -> ExitStatus {
         let ended = timeout(PATIENCE, self.child.wait()).await;

@@ -5,5 +5,7 @@ mod drains;
 mod faults;
 mod patience;
 mod preemption;
+mod scene;
+mod soak;
 mod stage;
 mod tls;

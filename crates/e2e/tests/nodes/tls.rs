@@ -8,8 +8,8 @@ use bigfleet_e2e::{
     wait::{PATIENCE, eventually},
 };
 use bigfleet_net::tls::{Security, Tls};
-use bigfleet_scripted::shard::Shard;
-use bigfleet_testkit::pki::{Leaf, Material, Pki};
+use bigfleet_scripted::shard::{Heard, Shard};
+use bigfleet_testkit::pki::{Material, Pki};
 use tonic::Status;
 
 const OURS: &[&str] = &["bigfleet://cluster/c-1"];
@@ -23,61 +23,60 @@ pub(crate) async fn row_33_certificates_are_judged_and_heal(cluster: &Cluster, f
     let hosts = &["localhost", "127.0.0.1"];
     let leaf = || pki.issue(OURS, hosts).unwrap();
 
-    // The certificate of another cluster.
-    let material = pki.material(&["bigfleet://cluster/c-2"]).unwrap();
-    let mut operator = start(cluster, fleet, &shard, &material).await;
-    until_refused(&operator, 1.0).await;
-    assert_eq!(shard.heard().sessions(), 0);
-    rotate(&material, &leaf());
-    until_session(&shard, 1).await;
+    let of_another = pki.material(&["bigfleet://cluster/c-2"]).unwrap();
+
+    // The certificate of another cluster: it does not even start.
+    let mut refused = spawn(cluster, fleet, &shard, &of_another).await;
+    assert_eq!(refused.process().ended().await.code(), Some(1));
+    assert!(refused.process().log().contains("must carry bigfleet://cluster/c-1"));
 
     // A new leaf of the same name is taken at the next handshake.
-    rotate(&material, &leaf());
+    let material = pki.material(OURS).unwrap();
+    let mut operator = spawn(cluster, fleet, &shard, &material).await;
+    operator.until_ready().await;
+    until_session(&shard, 1).await;
+    material.replace_leaf(&leaf()).unwrap();
     shard.end_with(Status::unavailable("restarting")).await.unwrap();
     until_session(&shard, 2).await;
 
-    // One that has expired is not, until there is another.
-    let refused = refusals(&operator).await;
-    rotate(&material, &pki.issue_expired(OURS, hosts).unwrap());
-    shard.end_with(Status::unavailable("restarting")).await.unwrap();
-    until_refused(&operator, refused + 2.0).await;
-    assert_eq!(shard.heard().sessions(), 2);
-    rotate(&material, &leaf());
-    until_session(&shard, 3).await;
+    // One that has expired, or is another's, gets no session; the next good one does.
+    let expired = pki.issue_expired(OURS, hosts).unwrap();
+    let anothers = pki.issue(&["bigfleet://cluster/c-2"], hosts).unwrap();
+    for (bad, sessions, refusals) in [(expired, 2, 2.0), (anothers, 3, 1.0)] {
+        let before = ends(&operator).await;
+        material.replace_leaf(&bad).unwrap();
+        shard.end_with(Status::unavailable("restarting")).await.unwrap();
+        // The first end is that of the session itself.
+        eventually("the operator is refused", || async {
+            ends(&operator).await > before + refusals
+        })
+        .await;
+        assert_eq!(shard.heard().sessions(), sessions);
+        material.replace_leaf(&leaf()).unwrap();
+        until_session(&shard, sessions + 1).await;
+    }
     assert!(operator.process().is_running(), "nothing of this needed a restart");
 }
 
-async fn start(cluster: &Cluster, fleet: &Fleet, shard: &Shard, material: &Material) -> Part {
-    let addr = format!("--shard-addr={}", shard.addr());
-    let mut args = vec![addr, "--leader-elect=false".to_owned()];
-    args.extend([
+async fn spawn(cluster: &Cluster, fleet: &Fleet, shard: &Shard, material: &Material) -> Part {
+    let args = [
+        format!("--shard-addr={}", shard.addr()),
+        "--leader-elect=false".to_owned(),
         format!("--tls-cert={}", material.cert().display()),
         format!("--tls-key={}", material.key().display()),
         format!("--tls-ca={}", material.ca().display()),
-    ]);
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let config = cluster.operator_kubeconfig(None);
-    let mut operator = fleet.operator("operator-33", &config, &args).await;
-    operator.until_ready().await;
-    operator
+    ];
+    let args = args.each_ref().map(String::as_str);
+    fleet.operator("operator-33", &cluster.operator_kubeconfig(None), &args).await
 }
 
-fn rotate(material: &Material, leaf: &Leaf) {
-    material.replace_leaf(leaf).unwrap();
-}
-
-async fn refusals(operator: &Part) -> f64 {
+/// Sessions that ended, refused ones among them.
+async fn ends(operator: &Part) -> f64 {
     let ended = operator.metric("bigfleet_operator_session_reconnects_total").await;
     ended.unwrap_or_default()
 }
 
-async fn until_refused(operator: &Part, count: f64) {
-    eventually("the operator is refused", || async { refusals(operator).await >= count }).await;
-}
-
 async fn until_session(shard: &Shard, count: usize) {
-    let wanted = |heard: &bigfleet_scripted::shard::Heard| {
-        heard.sessions() == count && heard.live_sessions() == 1
-    };
+    let wanted = |heard: &Heard| heard.sessions() == count && heard.live_sessions() == 1;
     shard.wait_for("a session", wanted, PATIENCE).await.unwrap();
 }
