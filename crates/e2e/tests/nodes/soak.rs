@@ -54,7 +54,8 @@ fn growth(samples: &[Sample]) -> Vec<String> {
         problems.push(format!("the p99 of a change went from {before:?} to {after:?}"));
     }
     let most = |part: &[Sample]| part.iter().map(|sample| sample.objects).max();
-    if most(late) > most(early) {
+    // A hint that nobody needs any more may still be there at one of two quiet points.
+    if most(late) > most(early).map(|count| count + 1) {
         problems.push(format!("objects: {:?} became {:?}", most(early), most(late)));
     }
     problems
@@ -130,10 +131,10 @@ fn growth_is_seen_and_noise_is_not() {
         objects,
     };
     let start = sample(60, 10, 9);
-    let flat = [start.clone(), sample(5, 40, 3), sample(9, 44, 3), sample(6, 45, 3)];
+    let flat = [start.clone(), sample(5, 40, 3), sample(9, 44, 3), sample(6, 45, 4)];
     assert_eq!(growth(&flat), Vec::<String>::new());
     for (last, word) in
-        [(sample(20, 40, 3), "p99"), (sample(5, 90, 3), "grew"), (sample(5, 40, 4), "objects")]
+        [(sample(20, 40, 3), "p99"), (sample(5, 90, 3), "grew"), (sample(5, 40, 5), "objects")]
     {
         let problems = growth(&[start.clone(), sample(5, 40, 3), last]);
         assert_eq!(problems.len(), 1, "{problems:?}");
