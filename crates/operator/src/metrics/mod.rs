@@ -31,8 +31,9 @@ const ROLLUP: Buckets =
     Buckets::doubling(0.001, 16).with(&[0.04, 0.045, 0.05, 0.055, 0.06, 0.8, 0.9, 1.0, 1.1, 1.2]);
 /// A batch of acks: 12 s.
 const ACKNOWLEDGE: Buckets = Buckets::doubling(0.01, 16).with(&[10.0, 11.0, 12.0, 13.0, 14.0]);
-/// A node state frame: 100 ms.
-const NODE_STATE: Buckets = Buckets::doubling(0.001, 17).with(&[0.08, 0.09, 0.1, 0.11, 0.12]);
+/// A node state frame: 100 ms, alert at 1 s.
+const NODE_STATE: Buckets =
+    Buckets::doubling(0.001, 17).with(&[0.08, 0.09, 0.1, 0.11, 0.12, 0.8, 0.9, 1.0, 1.1, 1.2]);
 /// A drain: up to the longest grace.
 const DRAIN: Buckets = Buckets::doubling(0.1, 14);
 
@@ -302,9 +303,13 @@ mod tests {
 
     #[test]
     fn objectives_are_resolved() {
-        for (buckets, objective) in
-            [(ROLLUP, 0.05), (ROLLUP, 1.0), (ACKNOWLEDGE, 12.0), (NODE_STATE, 0.1)]
-        {
+        for (buckets, objective) in [
+            (ROLLUP, 0.05),
+            (ROLLUP, 1.0),
+            (ACKNOWLEDGE, 12.0),
+            (NODE_STATE, 0.1),
+            (NODE_STATE, 1.0),
+        ] {
             assert!(buckets.resolve(objective), "{objective}");
         }
     }
