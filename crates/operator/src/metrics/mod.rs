@@ -13,8 +13,8 @@ use std::{
 
 use bigfleet_net::buckets::Buckets;
 pub use labels::{
-    DrainOutcome, EvictionOutcome, HoldReason, IgnoredFrame, NodeStatePhase, RenderOutcome,
-    RollupPhase, WriteOp, WriteOutcome,
+    DrainOutcome, EvictionOutcome, HoldReason, IgnoredFrame, NodeStatePhase, ReloadOutcome,
+    RenderOutcome, RollupPhase, WriteOp, WriteOutcome,
 };
 use labels::{OfOutcome, OfPhase, OfReason, OfUnmet, OfWrite};
 use prometheus_client::metrics::{
@@ -78,6 +78,7 @@ pub struct Metrics {
     /// Machines said to be Configured whose node is not Ready.
     pub configured_not_ready_nodes: Gauge,
     bootstrap_renders: Family<OfOutcome, Counter>,
+    bootstrap_reloads: Family<OfOutcome, Counter>,
     /// Roll-ups that the shard refused.
     pub rollups_rejected: Counter,
     needs_unmet: Family<OfUnmet, Gauge>,
@@ -115,6 +116,7 @@ impl Default for Metrics {
             evictions: Family::default(),
             configured_not_ready_nodes: Gauge::default(),
             bootstrap_renders: Family::default(),
+            bootstrap_reloads: Family::default(),
             rollups_rejected: Counter::default(),
             needs_unmet: Family::default(),
             pod_status_skipped: Counter::default(),
@@ -161,6 +163,9 @@ impl Metrics {
         }
         for outcome in RenderOutcome::ALL {
             drop(self.bootstrap_renders.get_or_create(&OfOutcome { outcome: outcome.label() }));
+        }
+        for outcome in ReloadOutcome::ALL {
+            drop(self.bootstrap_reloads.get_or_create(&OfOutcome { outcome: outcome.label() }));
         }
         for reason in IgnoredFrame::ALL {
             drop(self.node_frames_ignored.get_or_create(&OfReason { reason: reason.label() }));
@@ -225,6 +230,11 @@ impl Metrics {
     /// A bootstrap request was answered.
     pub fn bootstrap_render(&self, outcome: RenderOutcome) {
         self.bootstrap_renders.get_or_create(&OfOutcome { outcome: outcome.label() }).inc();
+    }
+
+    /// A file behind bootstrap blobs changed.
+    pub fn bootstrap_reload(&self, outcome: ReloadOutcome) {
+        self.bootstrap_reloads.get_or_create(&OfOutcome { outcome: outcome.label() }).inc();
     }
 
     /// A node state frame was not followed.
