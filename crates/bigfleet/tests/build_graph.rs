@@ -118,6 +118,36 @@ const FORBIDDEN: &[Forbidden] = &[
         to: &["bigfleet-engine", "bigfleet-shard", "bigfleet-coordinator", "kube"],
         why: "a provider sees the contract, not who calls it; nodes are the feature `node-ready`",
     },
+    Forbidden {
+        from: "bigfleet-in-cluster",
+        edges: Edges::Linked,
+        to: &["bigfleet-model", "bigfleet-crds", "bigfleet-operator"],
+        why: "caches, leases and pacing are the same for any kind of object",
+    },
+    Forbidden {
+        from: "bigfleet-operator",
+        edges: Edges::All,
+        to: &["bigfleet-shard", "bigfleet-engine", "bigfleet-coordinator", "bigfleet-provider"],
+        why: "an operator knows the wire, not who decides at its other end",
+    },
+    Forbidden {
+        from: "bigfleet-unschedulable-pod-controller",
+        edges: Edges::Linked,
+        to: &["bigfleet-operator", "bigfleet-shard", "bigfleet-engine", "bigfleet-scripted"],
+        why: "the pod controller writes requests and knows nobody who reads them",
+    },
+    Forbidden {
+        from: "bigfleet-plain",
+        edges: Edges::Linked,
+        to: NETWORK,
+        why: "what command lines print is text, wherever it came from",
+    },
+    Forbidden {
+        from: "kubectl-bigfleet",
+        edges: Edges::Linked,
+        to: &["bigfleet-engine", "bigfleet-shard", "bigfleet-coordinator", "bigfleet-provider"],
+        why: "the plugin reads three kinds and reaches no shard",
+    },
 ];
 
 /// No crate may link these: one TLS stack, one cryptography.
@@ -209,7 +239,7 @@ fn no_crate_links_a_second_tls_stack() {
 }
 
 /// The last of the line: nothing is built on the command lines.
-const LAST: &[&str] = &["bigfleetctl"];
+const LAST: &[&str] = &["bigfleetctl", "kubectl-bigfleet"];
 
 #[test]
 fn nothing_depends_on_a_command_line() {
@@ -223,8 +253,9 @@ fn nothing_depends_on_a_command_line() {
     }
 }
 
-/// Helpers of tests, which nothing that ships may link.
-const TEST_ONLY: &[&str] = &["bigfleet-testkit", "bigfleet-oracle"];
+/// Helpers of tests and generators, which nothing that ships may link.
+const TEST_ONLY: &[&str] =
+    &["bigfleet-testkit", "bigfleet-oracle", "bigfleet-e2e", "bigfleet-charts"];
 
 #[test]
 fn nothing_that_ships_links_a_helper_of_tests() {

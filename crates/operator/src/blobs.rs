@@ -14,8 +14,8 @@ use crate::{
         Error, JoinSettings, Observer, Outcome, Reload, Renderer, Settings,
         tokens::{self, Pool},
     },
-    flags::OperatorFlags,
-    metrics::{Metrics, RenderOutcome},
+    flags::{BootstrapFlags, OperatorFlags},
+    metrics::{Metrics, ReloadOutcome, RenderOutcome},
     session::{Lead, Render},
 };
 
@@ -41,8 +41,7 @@ impl Blobs {
             ttl: bootstrap.bootstrap_ttl,
             join: pool.clone().map(|pool| JoinSettings {
                 api_server: bootstrap.bootstrap_api_server.clone(),
-                ca_file: given(&bootstrap.bootstrap_ca_file)
-                    .unwrap_or_else(|| PathBuf::from(SERVICE_ACCOUNT_CA)),
+                ca_file: ca_file(bootstrap),
                 pool,
             }),
         };
@@ -75,6 +74,10 @@ impl Blobs {
     }
 }
 
+fn ca_file(flags: &BootstrapFlags) -> PathBuf {
+    given(&flags.bootstrap_ca_file).unwrap_or_else(|| PathBuf::from(SERVICE_ACCOUNT_CA))
+}
+
 fn given(path: &Path) -> Option<PathBuf> {
     (!path.as_os_str().is_empty()).then(|| path.to_owned())
 }
@@ -93,6 +96,28 @@ impl Observer for Metrics {
         });
     }
 
-    /// A reload is logged where it happens.
-    fn reloaded(&self, _: Reload) {}
+    fn reloaded(&self, reload: Reload) {
+        self.bootstrap_reload(match reload {
+            Reload::Taken => ReloadOutcome::Success,
+            Reload::Refused => ReloadOutcome::Error,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bigfleet_net::flags::try_parse_from;
+
+    use super::*;
+
+    #[test]
+    fn the_ca_bundle_is_the_service_accounts_unless_another_is_named() {
+        let must = ["bigfleet-operator", "--cluster-id=c", "--shard-addr=shard-0:7780"];
+        for (more, expected) in
+            [("--qps=1", SERVICE_ACCOUNT_CA), ("--bootstrap-ca-file=/etc/ca.crt", "/etc/ca.crt")]
+        {
+            let flags: OperatorFlags = try_parse_from(must.iter().chain([&more]).copied()).unwrap();
+            assert_eq!(ca_file(&flags.bootstrap), Path::new(expected));
+        }
+    }
 }

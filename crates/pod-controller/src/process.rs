@@ -48,9 +48,13 @@ pub async fn run(flags: &Flags) -> Result<(), Error> {
     let http = http(flags, &metrics, readiness.clone())?;
     let (addr, until) = (flags.metrics.metrics_addr.clone(), stop_http.clone());
     side.spawn(async move { http.serve_at(&addr, until).await });
-    let lease_namespace = flags.cluster.leader_elect.then(|| client::own_namespace(paced.client()));
-    let setup =
-        Setup { scope: flags.scope(), options, identity: lease::identity(), lease_namespace };
+    let setup = Setup {
+        scope: flags.scope(),
+        options,
+        identity: lease::identity(),
+        namespace: client::own_namespace(paced.client()),
+        leader_elect: flags.cluster.leader_elect,
+    };
     let ended = tokio::select! {
         ended = running::run(paced, setup, metrics, readiness, stop.clone()) => match ended {
             Ok(()) if stop.is_requested() => Ok(()),

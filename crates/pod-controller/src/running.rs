@@ -12,7 +12,7 @@ use bigfleet_net::{readiness::Readiness, shutdown::Shutdown};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    controller::{Controller, Options, Scope, World},
+    controller::{Controller, Options, Scope, Turn, World},
     metrics::Metrics,
 };
 
@@ -32,8 +32,11 @@ pub struct Setup {
     pub options: Options,
     /// Who it is in the Lease and in events.
     pub identity: String,
-    /// Where its Lease is; none to work without one.
-    pub lease_namespace: Option<String>,
+    /// Where its Lease is.
+    pub namespace: String,
+    /// Whether it waits for the Lease before it works. It keeps one either way: operators take
+    /// a silent Lease, or none, for a controller that is down, and hold their roll-ups.
+    pub leader_elect: bool,
 }
 
 /// Works until the stop is asked for, then in order to the end. Dropped, it stops as a crash
@@ -61,21 +64,16 @@ pub async fn run(
     tracing::info!(identity, pods = world.pods.len(), "caches are complete");
     let stop_events = Shutdown::new();
     let recorder = Recorder::start(paced.clone(), NAME, identity.as_str(), stop_events.clone());
-    let elector = setup
-        .lease_namespace
-        .map(|namespace| Elector::new(lease::Settings::new(NAME, namespace, identity)));
+    let elector = Elector::new(lease::Settings::new(NAME, setup.namespace, identity));
     // Given back only when nothing is written any more: the next one starts at once.
     let stop_lease = Shutdown::new();
-    let holding = elector.clone().map(|elector| {
-        let (paced, until) = (paced.clone(), stop_lease.clone());
-        spawn(async move { elector.run(paced, until).await })
-    });
-    Controller::new(paced, world, setup.options, recorder, metrics).run(elector, stop).await;
+    let (held, lent, until) = (elector.clone(), paced.clone(), stop_lease.clone());
+    let holding = spawn(async move { held.run(lent, until).await });
+    let turn = if setup.leader_elect { Turn::Elected } else { Turn::Always };
+    Controller::new(paced, world, setup.options, recorder, metrics).run(&elector, turn, stop).await;
     stop_lease.request();
-    if let Some(holding) = holding {
-        // It ends by itself; a panic in it must not hold up the stop.
-        drop(holding.await);
-    }
+    // It ends by itself; a panic in it must not hold up the stop.
+    drop(holding.await);
     stop_events.request();
     drop(watching);
     Ok(())

@@ -1,10 +1,12 @@
 //! The wire: messages, clients and servers generated from `api/proto`.
 //!
-//! Nothing here is written by hand. Conversion to the types that the rest of
+//! Nothing here is written by hand but how secrets are shown: not at all. Conversion to the types that the rest of
 //! the system works with, and every check on foreign input, is in
 //! `bigfleet-model`.
 
 #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::nursery, unreachable_pub)]
+
+mod secret;
 
 /// Package `bigfleet.v1alpha1`.
 pub mod v1alpha1 {

@@ -9,7 +9,7 @@ use bigfleet_wire::v1alpha1::available_capacity_update::Confidence;
 use bigfleet_wire::v1alpha1::{self as wire, AvailableCapacityUpdate};
 use serde_json::{Map, Value, json};
 
-use crate::nodes::mirror::{Mirrored, Version};
+use crate::nodes::mirror::{Version, mirrored};
 
 /// What a hint says.
 #[derive(Debug, Clone)]
@@ -134,19 +134,7 @@ impl CapacityView {
     }
 }
 
-impl Mirrored for CapacityView {
-    fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    fn uid(&self) -> &str {
-        &self.uid
-    }
-
-    fn version(&self) -> Version {
-        self.version
-    }
-}
+mirrored!(CapacityView);
 
 #[cfg(test)]
 mod tests {

@@ -108,6 +108,16 @@ labels! {
 }
 
 labels! {
+    /// How a change of a file behind bootstrap blobs was taken.
+    ReloadOutcome {
+        /// It is in use.
+        Success = "success",
+        /// It is bad; the last good one stays in use.
+        Error = "error",
+    }
+}
+
+labels! {
     /// Why a node state frame was not followed.
     IgnoredFrame {
         /// It names no machine.

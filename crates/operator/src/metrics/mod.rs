@@ -13,8 +13,8 @@ use std::{
 
 use bigfleet_net::buckets::Buckets;
 pub use labels::{
-    DrainOutcome, EvictionOutcome, HoldReason, IgnoredFrame, NodeStatePhase, RenderOutcome,
-    RollupPhase, WriteOp, WriteOutcome,
+    DrainOutcome, EvictionOutcome, HoldReason, IgnoredFrame, NodeStatePhase, ReloadOutcome,
+    RenderOutcome, RollupPhase, WriteOp, WriteOutcome,
 };
 use labels::{OfOutcome, OfPhase, OfReason, OfUnmet, OfWrite};
 use prometheus_client::metrics::{
@@ -31,8 +31,9 @@ const ROLLUP: Buckets =
     Buckets::doubling(0.001, 16).with(&[0.04, 0.045, 0.05, 0.055, 0.06, 0.8, 0.9, 1.0, 1.1, 1.2]);
 /// A batch of acks: 12 s.
 const ACKNOWLEDGE: Buckets = Buckets::doubling(0.01, 16).with(&[10.0, 11.0, 12.0, 13.0, 14.0]);
-/// A node state frame: 100 ms.
-const NODE_STATE: Buckets = Buckets::doubling(0.001, 17).with(&[0.08, 0.09, 0.1, 0.11, 0.12]);
+/// A node state frame: 100 ms, alert at 1 s.
+const NODE_STATE: Buckets =
+    Buckets::doubling(0.001, 17).with(&[0.08, 0.09, 0.1, 0.11, 0.12, 0.8, 0.9, 1.0, 1.1, 1.2]);
 /// A drain: up to the longest grace.
 const DRAIN: Buckets = Buckets::doubling(0.1, 14);
 
@@ -77,6 +78,7 @@ pub struct Metrics {
     /// Machines said to be Configured whose node is not Ready.
     pub configured_not_ready_nodes: Gauge,
     bootstrap_renders: Family<OfOutcome, Counter>,
+    bootstrap_reloads: Family<OfOutcome, Counter>,
     /// Roll-ups that the shard refused.
     pub rollups_rejected: Counter,
     needs_unmet: Family<OfUnmet, Gauge>,
@@ -114,6 +116,7 @@ impl Default for Metrics {
             evictions: Family::default(),
             configured_not_ready_nodes: Gauge::default(),
             bootstrap_renders: Family::default(),
+            bootstrap_reloads: Family::default(),
             rollups_rejected: Counter::default(),
             needs_unmet: Family::default(),
             pod_status_skipped: Counter::default(),
@@ -160,6 +163,9 @@ impl Metrics {
         }
         for outcome in RenderOutcome::ALL {
             drop(self.bootstrap_renders.get_or_create(&OfOutcome { outcome: outcome.label() }));
+        }
+        for outcome in ReloadOutcome::ALL {
+            drop(self.bootstrap_reloads.get_or_create(&OfOutcome { outcome: outcome.label() }));
         }
         for reason in IgnoredFrame::ALL {
             drop(self.node_frames_ignored.get_or_create(&OfReason { reason: reason.label() }));
@@ -224,6 +230,11 @@ impl Metrics {
     /// A bootstrap request was answered.
     pub fn bootstrap_render(&self, outcome: RenderOutcome) {
         self.bootstrap_renders.get_or_create(&OfOutcome { outcome: outcome.label() }).inc();
+    }
+
+    /// A file behind bootstrap blobs changed.
+    pub fn bootstrap_reload(&self, outcome: ReloadOutcome) {
+        self.bootstrap_reloads.get_or_create(&OfOutcome { outcome: outcome.label() }).inc();
     }
 
     /// A node state frame was not followed.
@@ -302,9 +313,13 @@ mod tests {
 
     #[test]
     fn objectives_are_resolved() {
-        for (buckets, objective) in
-            [(ROLLUP, 0.05), (ROLLUP, 1.0), (ACKNOWLEDGE, 12.0), (NODE_STATE, 0.1)]
-        {
+        for (buckets, objective) in [
+            (ROLLUP, 0.05),
+            (ROLLUP, 1.0),
+            (ACKNOWLEDGE, 12.0),
+            (NODE_STATE, 0.1),
+            (NODE_STATE, 1.0),
+        ] {
             assert!(buckets.resolve(objective), "{objective}");
         }
     }

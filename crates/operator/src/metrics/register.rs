@@ -50,6 +50,8 @@ impl Metrics {
         names.plain("dispatch_inflight", "Frames that a handler has", &self.dispatch_inflight);
         let help = "Bootstrap requests by their answer";
         names.plain("bootstrap_renders", help, &self.bootstrap_renders);
+        let help = "Changes of the bootstrap template and CA bundle, by whether they are in use";
+        names.plain("bootstrap_reloads", help, &self.bootstrap_reloads);
     }
 
     fn register_nodes(&self, names: &mut Names<'_>) {

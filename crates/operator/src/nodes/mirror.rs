@@ -33,6 +33,26 @@ pub trait Mirrored {
     fn version(&self) -> Version;
 }
 
+/// [`Mirrored`] for views that keep the three under their names.
+macro_rules! mirrored {
+    ($($view:ty),+) => {
+        $(impl $crate::nodes::mirror::Mirrored for $view {
+            fn name(&self) -> &std::sync::Arc<str> {
+                &self.name
+            }
+
+            fn uid(&self) -> &str {
+                &self.uid
+            }
+
+            fn version(&self) -> $crate::nodes::mirror::Version {
+                self.version
+            }
+        })+
+    };
+}
+pub(crate) use mirrored;
+
 /// What the watch showed, and over it what we wrote and the watch has not shown yet.
 ///
 /// The cache may be older than our own last write; until it has caught up, what we wrote is the

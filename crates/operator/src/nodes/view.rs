@@ -7,7 +7,7 @@ use bigfleet_crds::{UpcomingNode, UpcomingNodePhase, keys};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 
-use super::mirror::{Mirrored, Version};
+use super::mirror::{Version, mirrored};
 use super::upcoming::Spec;
 
 /// A Node.
@@ -157,30 +157,4 @@ fn filled(text: Option<&str>) -> Option<Arc<str>> {
     text.filter(|text| !text.is_empty()).map(Arc::from)
 }
 
-impl Mirrored for NodeView {
-    fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    fn uid(&self) -> &str {
-        &self.uid
-    }
-
-    fn version(&self) -> Version {
-        self.version
-    }
-}
-
-impl Mirrored for UpcomingView {
-    fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    fn uid(&self) -> &str {
-        &self.uid
-    }
-
-    fn version(&self) -> Version {
-        self.version
-    }
-}
+mirrored!(NodeView, UpcomingView);

@@ -1,9 +1,10 @@
 //! Pending → Acknowledged.
 
 use bigfleet_in_cluster::memory::{Fault, Server, Verb};
+use bigfleet_scripted::shard::Acks;
 use serde_json::json;
 
-use crate::{rig::Rig, shard::Answers};
+use crate::{rig::Rig, shard::Words};
 
 fn status_writes(server: &Server) -> Vec<(String, String)> {
     server
@@ -22,7 +23,7 @@ fn status_writes(server: &Server) -> Vec<(String, String)> {
 async fn operator_inv_06_a_request_is_stamped_once_and_only_after_the_shard_said_so() {
     let rig = Rig::start().await;
     rig.server.record();
-    rig.shard.set(|heard| heard.answers = Answers::None);
+    rig.shard.set_acks(Acks::None);
     for number in 0..20 {
         rig.request(&format!("cr-{number}"), &json!({}));
     }
@@ -30,7 +31,7 @@ async fn operator_inv_06_a_request_is_stamped_once_and_only_after_the_shard_said
     rig.roll_ups(5).await;
     assert!((0..20).all(|number| !rig.is_acknowledged(&format!("cr-{number}"))));
     assert!(status_writes(&rig.server).is_empty());
-    rig.shard.set(|heard| heard.answers = Answers::Accept);
+    rig.shard.set_acks(Acks::Accept);
     rig.until("acknowledged", |rig| {
         (0..20).all(|number| rig.is_acknowledged(&format!("cr-{number}")))
     })
@@ -52,7 +53,7 @@ async fn operator_inv_06_a_request_is_stamped_once_and_only_after_the_shard_said
 #[tokio::test]
 async fn operator_inv_06_refused_and_held_roll_ups_leave_requests_pending() {
     let rig = Rig::start().await;
-    rig.shard.set(|heard| heard.answers = Answers::Reject);
+    rig.shard.set_acks(Acks::Reject);
     rig.request("cr", &json!({}));
     rig.until("refused", |rig| rig.metrics.rollups_rejected.get() > 3).await;
     rig.until("told", |rig| !rig.events("RollupRejected").is_empty()).await;
@@ -60,10 +61,10 @@ async fn operator_inv_06_refused_and_held_roll_ups_leave_requests_pending() {
     let event = &rig.events("RollupRejected")[0];
     assert!(event.message.as_deref().unwrap().ends_with("needs[0]: no"));
     assert_eq!(event.involved_object.name.as_deref(), Some("bigfleet-operator"));
-    rig.shard.set(|heard| heard.answers = Answers::Hold);
+    rig.shard.set_acks(Acks::Hold);
     rig.roll_ups(5).await;
     assert!(!rig.is_acknowledged("cr"));
-    rig.shard.set(|heard| heard.answers = Answers::Accept);
+    rig.shard.set_acks(Acks::Accept);
     rig.until("acknowledged", |rig| rig.is_acknowledged("cr")).await;
     rig.running.stop().await;
 }
@@ -71,13 +72,13 @@ async fn operator_inv_06_refused_and_held_roll_ups_leave_requests_pending() {
 #[tokio::test]
 async fn operator_inv_18_an_old_answer_does_not_stamp_a_younger_request() {
     let rig = Rig::start().await;
-    rig.shard.set(|heard| heard.answers = Answers::None);
+    rig.shard.set_acks(Acks::None);
     rig.request("old", &json!({}));
     rig.shard.until("one", |heard| heard.wanted("cpu") == ["1"]).await;
-    let first = rig.shard.heard.borrow().latest().unwrap().timestamp_unix_nanos;
+    let first = rig.shard.heard().latest().unwrap().timestamp_unix_nanos;
     rig.request("young", &json!({}));
     rig.shard.until("both", |heard| heard.wanted("cpu") == ["2"]).await;
-    rig.shard.answer("rollup", first);
+    rig.shard.confirm(first).await.unwrap();
     rig.until("acknowledged", |rig| rig.is_acknowledged("old")).await;
     rig.roll_ups(5).await;
     assert!(!rig.is_acknowledged("young"));
@@ -104,11 +105,11 @@ async fn stamps_survive_a_reconnect() {
     rig.request("cr", &json!({}));
     rig.server.inject(Fault::unreachable().on(Verb::Patch, "capacityrequests"));
     rig.shard.until("demand", |heard| heard.wanted("cpu") == ["1"]).await;
-    rig.shard.set(|heard| heard.answers = Answers::None);
-    rig.shard.end(tonic::Status::unavailable("a restart"));
-    rig.shard.until("a second session", |heard| heard.sessions == 2).await;
+    rig.shard.set_acks(Acks::None);
+    rig.shard.end_with(tonic::Status::unavailable("a restart")).await.unwrap();
+    rig.shard.until("a second session", |heard| heard.sessions() == 2).await;
     rig.server.heal();
-    rig.shard.set(|heard| heard.answers = Answers::Accept);
+    rig.shard.set_acks(Acks::Accept);
     rig.until("acknowledged", |rig| rig.is_acknowledged("cr")).await;
     assert!(rig.metrics.session_reconnects.get() >= 1);
     rig.running.stop().await;
@@ -121,7 +122,7 @@ async fn a_request_that_is_not_understood_is_told_and_hides_nobody() {
     let bad = json!({"requirements": [{"key": "k", "operator": "Gt", "values": ["4"]}]});
     rig.request("bad", &bad);
     rig.until("good", |rig| rig.is_acknowledged("good")).await;
-    assert_eq!(rig.shard.heard.borrow().wanted("cpu"), ["1"]);
+    assert_eq!(rig.shard.heard().wanted("cpu"), ["1"]);
     rig.until("told", |rig| !rig.events("Untranslatable").is_empty()).await;
     let status = rig.get("bad").status.unwrap();
     assert_eq!(serde_json::to_value(&status).unwrap()["phase"], "Pending");

@@ -12,7 +12,10 @@ use k8s_openapi::{
 };
 use serde_json::json;
 
-use crate::rig::{Rig, request, server};
+use crate::{
+    rig::{Rig, request, server},
+    shard::Words,
+};
 
 fn lease(holder: &str, synced: &str, seconds_ago: u64) -> Lease {
     let renewed = jiff::Timestamp::now() - Duration::from_secs(seconds_ago);
@@ -42,8 +45,8 @@ async fn operator_inv_04_no_roll_up_before_the_first_list_is_complete() {
     let rig = Rig::with(server, |_| {}).await;
     assert!(!rig.readiness.is_ready());
     rig.roll_ups(1).await;
-    let first = rig.shard.heard.borrow().roll_ups[0].needs[0].aggregate_resources["cpu"].clone();
-    assert_eq!(first, "1200", "the first roll-up is whole");
+    let first = rig.shard.heard().roll_ups().next().map(|one| cpu(&one.needs[0]));
+    assert_eq!(first, Some(1200), "the first roll-up is whole");
     rig.until("ready", |rig| rig.readiness.is_ready()).await;
     rig.running.stop().await;
 }
@@ -66,8 +69,9 @@ async fn operator_inv_04_a_deleted_crd_holds_and_its_return_resumes() {
     rig.server.withdraw::<CapacityRequest>();
     rig.until("not ready", |rig| !rig.readiness.is_ready()).await;
     {
-        let heard = rig.shard.heard.borrow();
-        let wanted: Vec<i32> = (heard.roll_ups.iter())
+        let heard = rig.shard.heard();
+        let wanted: Vec<i32> = heard
+            .roll_ups()
             .map(|one| one.needs.first().map_or(0, cpu))
             .skip_while(|cpu| *cpu < 10)
             .collect();
@@ -91,9 +95,9 @@ async fn operator_inv_04_a_demand_source_that_is_not_synced_holds() {
     server.put(&lease("upc-1", "upc-0", 0));
     server.put(&request("cr", &json!({})));
     let rig = Rig::with(server, |options| options.demand_source = DemandSource::Upc).await;
-    rig.shard.until("a session", |heard| heard.sessions == 1).await;
+    rig.shard.until("a session", |heard| heard.sessions() == 1).await;
     rig.until("held", |rig| !rig.events("RollupHeld").is_empty()).await;
-    assert!(rig.shard.heard.borrow().roll_ups.is_empty());
+    assert!(rig.shard.heard().roll_ups().next().is_none());
     let message = rig.events("RollupHeld")[0].message.clone().unwrap();
     assert!(message.contains("demand_source"), "{message}");
     rig.server.put(&lease("upc-1", "upc-1", 0));
@@ -116,7 +120,7 @@ async fn demand_does_not_dip_over_a_watch_gap_or_an_outage() {
     }
     rig.shard.until("all demand", |heard| heard.wanted("cpu") == ["10"]).await;
     rig.until("stamped", |rig| (0..10).all(|n| rig.is_acknowledged(&format!("cr-{n}")))).await;
-    let from = rig.shard.heard.borrow().roll_ups.len();
+    let from = rig.shard.heard().roll_ups().count();
     rig.server.gap();
     rig.roll_ups(5).await;
     rig.server.away(true);
@@ -125,10 +129,11 @@ async fn demand_does_not_dip_over_a_watch_gap_or_an_outage() {
     rig.server.away(false);
     rig.request("late", &json!({}));
     rig.shard.until("followed again", |heard| heard.wanted("cpu") == ["11"]).await;
-    let heard = rig.shard.heard.borrow();
-    let wanted = |at: usize| heard.roll_ups[at].needs[0].aggregate_resources["cpu"].clone();
-    assert!((from..heard.roll_ups.len()).all(|at| ["10", "11"].contains(&wanted(at).as_str())));
-    assert_eq!(heard.sessions, 1);
-    drop(heard);
+    {
+        let heard = rig.shard.heard();
+        let since: Vec<i32> = heard.roll_ups().skip(from).map(|one| cpu(&one.needs[0])).collect();
+        assert!(since.iter().all(|cpu| [10, 11].contains(cpu)), "{since:?}");
+        assert_eq!(heard.sessions(), 1);
+    }
     rig.running.stop().await;
 }

@@ -9,7 +9,10 @@ use bigfleet_wire::v1alpha1::{
 use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::Condition};
 use serde_json::json;
 
-use crate::rig::{Rig, request};
+use crate::{
+    rig::{Rig, request},
+    shard::Words,
+};
 
 /// A pod, on a node or not, and its request.
 fn pod(rig: &Rig, name: &str, node: Option<&str>) {
@@ -35,20 +38,23 @@ fn satisfied(rig: &Rig, pod: &str) -> Option<Condition> {
 impl Rig {
     /// The shard speaks of the only need there is.
     async fn need(&self, met: bool, coming: i32) {
-        let sent = self.shard.heard.borrow().latest().unwrap().needs[0].clone();
+        let sent = self.shard.heard().latest().unwrap().needs[0].clone();
         let need = gate::demand::need(&"c-1".into(), 0, sent).unwrap();
         let short = [("cpu".to_owned(), "3".to_owned())];
-        self.shard.send(Down::NeedStatus(NeedStatusUpdate {
-            profile_fingerprint: need.profile.fingerprint().to_string(),
-            satisfied: met,
-            unmet_reason: if met { 0 } else { UnmetReason::NoMatchingSupply.into() },
-            residual_deficit: (!met).then(|| Resources { resources: short.into() }),
-            machines_coming: coming,
-            ..Default::default()
-        }));
+        self.shard
+            .send(Down::NeedStatus(NeedStatusUpdate {
+                profile_fingerprint: need.profile.fingerprint().to_string(),
+                satisfied: met,
+                unmet_reason: if met { 0 } else { UnmetReason::NoMatchingSupply.into() },
+                residual_deficit: (!met).then(|| Resources { resources: short.into() }),
+                machines_coming: coming,
+                ..Default::default()
+            }))
+            .await
+            .unwrap();
         // Frames are taken in order.
         let before = self.side.lines.lock().unwrap().len();
-        self.shard.send(Down::AvailableCapacity(Default::default()));
+        self.shard.send(Down::AvailableCapacity(Default::default())).await.unwrap();
         self.until("taken", |rig| rig.side.lines.lock().unwrap().len() > before).await;
     }
 }
@@ -96,7 +102,7 @@ async fn a_waiting_pod_hears_why_and_what_comes() {
     assert_eq!(satisfied(&rig, "waits").unwrap().reason, "Satisfied");
 
     // Nothing is known of needs without a session; conditions stay.
-    rig.shard.end(tonic::Status::unavailable("a restart"));
+    rig.shard.end_with(tonic::Status::unavailable("a restart")).await.unwrap();
     rig.until("ended", |rig| rig.side.has("ended")).await;
     let lists = rig.server.count(Verb::List, "pods");
     rig.running.pod_status().round().await;

@@ -44,7 +44,7 @@ pub(crate) fn server() -> Server {
 pub(crate) fn options(shard: &FakeShard) -> Options {
     Options {
         cluster_id: "c-1".to_owned(),
-        shard_addr: shard.addr.clone(),
+        shard_addr: shard.name(),
         security: Security::Plaintext,
         rollup_interval: Duration::from_millis(50),
         ack_concurrency: 16,
@@ -102,8 +102,8 @@ impl Rig {
 
     /// So many roll-ups more are heard.
     pub(crate) async fn roll_ups(&self, more: usize) {
-        let heard = self.shard.heard.borrow().roll_ups.len();
-        self.shard.until("more roll-ups", |now| now.roll_ups.len() >= heard + more).await;
+        let heard = self.shard.heard().roll_ups().count();
+        self.shard.until("more roll-ups", |now| now.roll_ups().count() >= heard + more).await;
     }
 
     pub(crate) fn events(&self, reason: &str) -> Vec<Event> {

@@ -6,7 +6,7 @@ use bigfleet_in_cluster::memory::{Fault, Verb};
 use bigfleet_net::tls::{Security, Tls};
 use bigfleet_testkit::pki::{Material, Pki};
 use bigfleet_wire::v1alpha1::{
-    AvailableCapacityUpdate, BootstrapRequest, NodeStateUpdate, ReclaimInstruction, ShardMessage,
+    AvailableCapacityUpdate, BootstrapRequest, NodeStateUpdate, ReclaimInstruction,
     shard_message::Payload as Down,
 };
 use k8s_openapi::api::coordination::v1::Lease;
@@ -14,18 +14,18 @@ use serde_json::json;
 
 use crate::{
     rig::{Rig, server, wait},
-    shard::FakeShard,
+    shard::{FakeShard, Words},
 };
 
 #[tokio::test]
 async fn a_session_begins_with_who_we_are_and_what_we_can() {
     let rig = Rig::start().await;
     rig.roll_ups(3).await;
-    let heard = rig.shard.heard.borrow();
-    let hello = &heard.hellos[0];
+    let heard = rig.shard.heard();
+    let hello = heard.hellos()[0];
     assert_eq!((hello.cluster_id.as_str(), hello.protocol_version.as_str()), ("c-1", "v1alpha1"));
     assert_eq!(hello.features, ["final-reclaim-ack", "need-status"]);
-    let times: Vec<i64> = heard.roll_ups.iter().map(|one| one.timestamp_unix_nanos).collect();
+    let times: Vec<i64> = heard.roll_ups().map(|one| one.timestamp_unix_nanos).collect();
     assert!(times.is_sorted_by(|a, b| a < b), "{times:?}");
     drop(heard);
     assert_eq!(rig.metrics.session_connected.get(), 1);
@@ -39,21 +39,26 @@ async fn frames_go_where_they_belong_in_the_order_of_the_stream() {
     let node = |id: &str| {
         Down::NodeStateUpdate(NodeStateUpdate { machine_id: id.to_owned(), ..Default::default() })
     };
-    rig.shard.send(node("m-1"));
-    rig.shard.send(Down::ReclaimInstruction(ReclaimInstruction {
-        instruction_id: "i-1".to_owned(),
-        ..Default::default()
-    }));
-    let outbox = rig.shard.heard.borrow().open.values().next_back().unwrap().clone();
-    outbox.send(Ok(ShardMessage { payload: None })).unwrap();
-    rig.shard.send(Down::AvailableCapacity(AvailableCapacityUpdate {
-        supersedes_key: "available:x".to_owned(),
-        ..Default::default()
-    }));
-    rig.shard.answer("something newer", 0);
-    rig.shard.answer("resync", 0);
-    rig.shard.answer("resync", 0);
-    rig.shard.send(node("m-2"));
+    rig.shard.send(node("m-1")).await.unwrap();
+    rig.shard
+        .send(Down::ReclaimInstruction(ReclaimInstruction {
+            instruction_id: "i-1".to_owned(),
+            ..Default::default()
+        }))
+        .await
+        .unwrap();
+    rig.shard.send_empty().await.unwrap();
+    rig.shard
+        .send(Down::AvailableCapacity(AvailableCapacityUpdate {
+            supersedes_key: "available:x".to_owned(),
+            ..Default::default()
+        }))
+        .await
+        .unwrap();
+    rig.shard.ack("something newer").await.unwrap();
+    rig.shard.resync().await.unwrap();
+    rig.shard.resync().await.unwrap();
+    rig.shard.send(node("m-2")).await.unwrap();
     rig.until("all", |rig| rig.side.lines.lock().unwrap().len() >= 6).await;
     let lines = rig.side.lines.lock().unwrap().clone();
     let kinds: Vec<&str> =
@@ -62,8 +67,8 @@ async fn frames_go_where_they_belong_in_the_order_of_the_stream() {
     let number = |line: &str| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
     assert!(number(&lines[1]) < number(&lines[2]) && number(&lines[2]) < number(&lines[5]));
     assert!(rig.side.ack());
-    rig.shard.until("the ack", |heard| heard.reclaim_acks == 1).await;
-    assert_eq!(rig.shard.heard.borrow().sessions, 1, "nothing of it ended the session");
+    rig.shard.until("the ack", |heard| heard.reclaim_acks().len() == 1).await;
+    assert_eq!(rig.shard.heard().sessions(), 1, "nothing of it ended the session");
     rig.running.stop().await;
 }
 
@@ -73,15 +78,18 @@ async fn operator_inv_07_blobs_are_made_while_the_api_server_is_away() {
     rig.roll_ups(1).await;
     rig.server.away(true);
     for number in 0..200 {
-        rig.shard.send(Down::BootstrapRequest(BootstrapRequest {
-            request_id: format!("r-{number}"),
-            machine_id: format!("m-{number}"),
-            ..Default::default()
-        }));
+        rig.shard
+            .send(Down::BootstrapRequest(BootstrapRequest {
+                request_id: format!("r-{number}"),
+                machine_id: format!("m-{number}"),
+                ..Default::default()
+            }))
+            .await
+            .unwrap();
     }
-    rig.shard.until("all blobs", |heard| heard.blobs.len() == 200).await;
-    let heard = rig.shard.heard.borrow();
-    let blob = heard.blobs.iter().find(|blob| blob.request_id == "r-7").unwrap();
+    rig.shard.until("all blobs", |heard| heard.blobs().len() == 200).await;
+    let heard = rig.shard.heard();
+    let blob = heard.blobs().into_iter().find(|blob| blob.request_id == "r-7").unwrap();
     assert_eq!(blob.user_data, b"join m-7");
     drop(heard);
     rig.running.stop().await;
@@ -98,25 +106,29 @@ async fn operator_inv_16_only_the_holder_of_the_lease_dials() {
         })
     };
     let first = elect("operator-1");
-    shard.until("a session", |heard| heard.sessions == 1).await;
+    shard.until("a session", |heard| heard.sessions() == 1).await;
     let second = elect("operator-2");
     second.until("a ready standby", |rig| rig.readiness.is_ready()).await;
     first.roll_ups(5).await;
-    assert_eq!((shard.heard.borrow().sessions, shard.heard.borrow().hellos.len()), (1, 1));
+    let (sessions, hellos) = {
+        let heard = shard.heard();
+        (heard.sessions(), heard.hellos().len())
+    };
+    assert_eq!((sessions, hellos), (1, 1));
     // The lease expires unseen: the session stays.
     server.inject(Fault::unreachable().on(Verb::Update, "leases"));
     server.inject(Fault::unreachable().on(Verb::Get, "leases"));
     first.roll_ups(5).await;
-    assert_eq!(shard.heard.borrow().sessions, 1);
+    assert_eq!(shard.heard().sessions(), 1);
     server.heal();
     first.running.stop().await;
     // Given back, so the other need not wait for it to run out.
-    shard.until("the other's session", |heard| heard.sessions == 2).await;
-    assert_eq!(shard.heard.borrow().open.len(), 1);
+    shard.until("the other's session", |heard| heard.sessions() == 2).await;
+    assert_eq!(shard.heard().live_sessions(), 1);
     let lease: Lease = server.get(Some("bigfleet-system"), "bigfleet-operator").unwrap();
     assert_eq!(lease.spec.unwrap().holder_identity.as_deref(), Some("operator-2"));
     second.running.stop().await;
-    assert!(shard.heard.borrow().open.is_empty());
+    assert_eq!(shard.heard().live_sessions(), 0);
 }
 
 #[tokio::test]
@@ -130,7 +142,7 @@ async fn operator_inv_16_whoever_sees_another_with_the_lease_closes() {
     spec.renew_time =
         Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime(jiff::Timestamp::now()));
     rig.server.put(&lease);
-    rig.shard.until("closed", |heard| heard.open.is_empty()).await;
+    rig.shard.until("closed", |heard| heard.live_sessions() == 0).await;
     assert!(rig.side.has("ended"));
     rig.running.stop().await;
 }
@@ -159,42 +171,45 @@ async fn operator_inv_05_a_shard_that_does_not_read_gets_the_newest_and_what_was
     // Larger than any window: what does not fit waits with us.
     let values: Vec<String> = (0..40_000).map(|number| format!("value-{number:06}")).collect();
     let big = json!({"requirements": [{"key": "k", "operator": "In", "values": values}]});
-    rig.shard.set(|heard| heard.stalled = true);
-    let before = rig.shard.heard.borrow().roll_ups.len();
+    rig.shard.set_reading(false);
+    let before = rig.shard.heard().roll_ups().count();
     rig.request("big", &big);
     rig.until("seen", |rig| rig.metrics.rollup_bytes.get() > 500_000).await;
     for number in 0..30 {
         rig.request(&format!("cr-{number}"), &json!({}));
     }
-    // Blobs wait behind, and no more than 256 of them.
-    for number in 0..400 {
-        rig.shard.send(Down::BootstrapRequest(BootstrapRequest {
-            request_id: number.to_string(),
-            ..Default::default()
-        }));
+    // Blobs wait behind, and no more than 256 of them, once the transport is full.
+    let mut asked = 0;
+    while rig.metrics.outbox_dropped.get() == 0 {
+        assert!(asked < 100_000, "nothing was dropped");
+        rig.shard.bootstrap("c-1", &format!("{asked}-"), 10).await.unwrap();
+        asked += 10;
     }
-    rig.until("dropped", |rig| rig.metrics.outbox_dropped.get() > 0).await;
     rig.until("all seen", |rig| rig.running.cycle().requests() == 31).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
-    rig.shard.set(|heard| heard.stalled = false);
+    rig.shard.set_reading(true);
     rig.shard
         .until("the newest", |heard| {
-            heard.roll_ups.last().is_some_and(|one| {
+            heard.latest().is_some_and(|one| {
                 one.needs.iter().any(|need| need.aggregate_resources["cpu"] == "30")
             })
         })
         .await;
-    let heard = rig.shard.heard.borrow();
-    let partial = heard.roll_ups[before..]
-        .iter()
+    let heard = rig.shard.heard();
+    let partial = heard
+        .roll_ups()
+        .skip(before)
         .filter(|one| !one.needs.iter().any(|need| need.aggregate_resources["cpu"] == "30"));
     assert!(partial.count() <= 4, "what was in transit, and no more");
-    let times: Vec<i64> = heard.roll_ups.iter().map(|one| one.timestamp_unix_nanos).collect();
+    let times: Vec<i64> = heard.roll_ups().map(|one| one.timestamp_unix_nanos).collect();
     assert!(times.is_sorted_by(|a, b| a < b), "never an older one after a newer");
     drop(heard);
-    rig.shard.until("what waited", |heard| heard.blobs.len() >= 256).await;
-    let dropped = rig.metrics.outbox_dropped.get();
-    rig.shard.until("all others", |heard| heard.blobs.len() as u64 + dropped == 400).await;
+    rig.shard.until("what waited", |heard| heard.blobs().len() >= 256).await;
+    rig.shard
+        .until("all others", |heard| {
+            heard.blobs().len() as u64 + rig.metrics.outbox_dropped.get() == asked
+        })
+        .await;
     rig.running.stop().await;
 }
 
@@ -215,7 +230,7 @@ async fn a_server_that_is_no_shard_gets_nothing() {
     let impostor = FakeShard::start(mtls(&provider)).await;
     let rig = Rig::at(server(), impostor, |options| options.security = ours.clone());
     rig.until("refused", |rig| rig.metrics.session_reconnects.get() >= 1).await;
-    assert_eq!(rig.shard.heard.borrow().sessions, 0);
+    assert_eq!(rig.shard.heard().sessions(), 0);
     rig.running.stop().await;
     let shard = FakeShard::start(mtls(&real)).await;
     let rig = Rig::at(server(), shard, |options| options.security = ours);

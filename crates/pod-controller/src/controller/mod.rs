@@ -51,6 +51,15 @@ pub struct Options {
     pub settings: Settings,
 }
 
+/// When a controller works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// While it holds the lease.
+    Elected,
+    /// Always; the lease only says so.
+    Always,
+}
+
 /// Keeps one CapacityRequest per pod.
 #[derive(Debug)]
 pub struct Controller {
@@ -97,9 +106,8 @@ impl Controller {
         Self { shared, options }
     }
 
-    /// Works whenever the elector leads, or always without one, until the stop is asked for;
-    /// what is begun is finished.
-    pub async fn run(self, elector: Option<Elector>, shutdown: Shutdown) {
+    /// Works whenever it is its turn, until the stop is asked for; what is begun is finished.
+    pub async fn run(self, elector: &Elector, turn: Turn, shutdown: Shutdown) {
         let shared = &self.shared;
         let mut changes = Changes::of(&shared.world);
         // Before anything is done: a request that is not in the index yet would get a twin.
@@ -114,7 +122,7 @@ impl Controller {
         tokio::select! {
             () = shutdown.requested() => {}
             () = following => {}
-            () = self.terms(elector.as_ref(), &gate) => {}
+            () = self.terms(elector, turn, &gate) => {}
         }
         shared.queue.close();
         shared.metrics.leader.set(0);
@@ -125,19 +133,21 @@ impl Controller {
         }
     }
 
-    async fn terms(&self, elector: Option<&Elector>, gate: &watch::Sender<bool>) {
-        let Some(elector) = elector else {
-            gate.send_replace(true);
-            return self.term(None).await;
-        };
+    async fn terms(&self, elector: &Elector, turn: Turn, gate: &watch::Sender<bool>) {
         let mut leadership = elector.leadership();
+        if turn == Turn::Always {
+            gate.send_replace(true);
+            let told = self.tell_again(elector, leadership);
+            tokio::join!(self.term(elector), told);
+            return;
+        }
         loop {
             // The elector lives as long as we hold it.
             if leadership.wait_for(|it| *it == Leadership::Leading).await.is_err() {
                 return;
             }
             tokio::select! {
-                () = self.term(Some(elector)) => {}
+                () = self.term(elector) => {}
                 () = guard(leadership.clone(), gate) => {}
             }
             gate.send_replace(false);
@@ -147,12 +157,25 @@ impl Controller {
         }
     }
 
+    /// Says in every lease that we come to hold whether all pods have been seen to: what we said
+    /// before is forgotten while another holds it, as our predecessor does at first.
+    async fn tell_again(&self, elector: &Elector, mut leadership: watch::Receiver<Leadership>) {
+        while leadership.wait_for(|it| *it == Leadership::Leading).await.is_ok() {
+            if self.shared.metrics.synced.get() == 1 {
+                elector.annotate(keys::SYNCED, elector.identity());
+            }
+            if leadership.wait_for(|it| *it != Leadership::Leading).await.is_err() {
+                return;
+            }
+        }
+    }
+
     /// From the first pass to the end of the leadership.
-    async fn term(&self, elector: Option<&Elector>) {
+    async fn term(&self, elector: &Elector) {
         let shared = &self.shared;
         shared.metrics.leader.set(1);
         // What an earlier term of this process said does not hold for this one.
-        annotate(elector, "");
+        elector.annotate(keys::SYNCED, "");
         shared.queue.open();
         let pods = shared.all_pods();
         lock(&shared.pass).begin(pods.iter().cloned());
@@ -162,8 +185,9 @@ impl Controller {
             shared.passed.notified().await;
         }
         tracing::info!("every pod has been seen to");
-        annotate(elector, elector.map_or("", Elector::identity));
+        // In this order: whoever gets the lease in between looks at the gauge.
         shared.metrics.synced.set(1);
+        elector.annotate(keys::SYNCED, elector.identity());
         shared.delete_orphans().await;
         let mut resync =
             tokio::time::interval_at(Instant::now() + self.options.resync, self.options.resync);
@@ -185,12 +209,6 @@ async fn guard(mut leadership: watch::Receiver<Leadership>, gate: &watch::Sender
         if now == Leadership::Standby || leadership.changed().await.is_err() {
             return;
         }
-    }
-}
-
-fn annotate(elector: Option<&Elector>, value: &str) {
-    if let Some(elector) = elector {
-        elector.annotate(keys::SYNCED, value);
     }
 }
 

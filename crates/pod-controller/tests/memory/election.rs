@@ -70,3 +70,25 @@ async fn an_api_server_that_comes_back_finds_the_same_holder_at_work() {
     assert!(synced(&server, "one"));
     one.stop().await;
 }
+
+/// Operators hold their roll-ups without a live Lease whose holder has synced.
+#[tokio::test(start_paused = true)]
+async fn without_an_election_there_is_a_lease_all_the_same() {
+    let server = server();
+    server.put(&pod("pod", &json!({})));
+    let one = Running::start(server.client(), "one", false);
+    within(Duration::from_secs(5), "one has synced", || synced(&server, "one")).await;
+    one.crash().await;
+    // The next one does not wait for the lease of its predecessor to run out, and says that it
+    // has synced once it holds it.
+    server.put(&pod("late", &json!({})));
+    let two = Running::start(server.client(), "two", false);
+    within(Duration::from_secs(5), "two works", || {
+        server.number_of::<CapacityRequest>() == 2 && two.metrics.synced.get() == 1
+    })
+    .await;
+    assert!(synced(&server, "one"), "not its lease yet");
+    within(Duration::from_secs(30), "two says so", || synced(&server, "two")).await;
+    two.stop().await;
+    assert_eq!(lease(&server).unwrap().0, "");
+}

@@ -48,7 +48,8 @@ impl Running {
                 settings: Settings::default(),
             },
             identity: identity.to_owned(),
-            lease_namespace: elect.then(|| "bigfleet-system".to_owned()),
+            namespace: "bigfleet-system".to_owned(),
+            leader_elect: elect,
         };
         let paced = Paced::new(client, Budget::new(0, 1));
         let readiness = Readiness::new("starting");

@@ -97,6 +97,12 @@ impl Shard {
         outbox.send(Ok(down(payload))).await.map_err(|_| Error::NoSession)
     }
 
+    /// Sends a frame whose payload only a newer operator would know.
+    pub async fn send_empty(&self) -> Result<(), Error> {
+        let outbox = self.outbox()?;
+        outbox.send(Ok(ShardMessage { payload: None })).await.map_err(|_| Error::NoSession)
+    }
+
     /// Whether the newest session's stream takes one more frame now.
     pub fn try_send(&self, payload: Down) -> Result<bool, Error> {
         Ok(self.outbox()?.try_send(Ok(down(payload))).is_ok())

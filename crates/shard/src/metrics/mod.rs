@@ -16,7 +16,7 @@ use bigfleet_model::{
     CapacityType, ClusterId, MachineState, PenaltyBucket, gate::inventory::RejectReason,
 };
 use bigfleet_provider::protocol;
-use buckets::{Buckets, CYCLE, PHASE, PROVISIONING, STEP, WAIT};
+use buckets::{Buckets, CONFIGURE, CYCLE, PHASE, PROVISIONING, STEP, WAIT};
 pub use cluster::CLUSTER_SERIES_KEPT;
 use cluster::Clusters;
 pub use labels::{
@@ -126,7 +126,7 @@ impl Default for Metrics {
             cycle_duration: CYCLE.new_metric(),
             phase_duration: Family::new_with_constructor(PHASE),
             provisioning_latency: PROVISIONING.new_metric(),
-            configure_phase: STEP.new_metric(),
+            configure_phase: CONFIGURE.new_metric(),
             request_bootstrap: STEP.new_metric(),
             drain_phase: STEP.new_metric(),
             inventory: Levels::default(),
