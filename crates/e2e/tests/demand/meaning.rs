@@ -117,7 +117,9 @@ async fn row_05_a_pod_asks_for_what_the_scheduler_wants(stage: &Stage) {
     }
 
     // A pod that runs grows: what it asks for grows with it.
-    fits_exactly(stage, &of_row("row-05", "grows").request("cpu", "500m"), "grows", 500).await;
+    machine(stage, "grows", 700).await;
+    cluster.create(&of_row("row-05", "grows").request("cpu", "500m").deployment()).await;
+    cluster.until_running("row-05", "grows", 1).await;
     let pod = cluster.pods("row-05", "grows").await.remove(0);
     let pods = Api::<Pod>::namespaced(cluster.client(), "row-05");
     let more = json!({"spec": {"containers": [
@@ -153,17 +155,12 @@ async fn fits_exactly(stage: &Stage, workload: &Workload, name: &str, milli: i64
     .await;
     machine(stage, &format!("{name}-exact"), milli).await;
     cluster.until_running("row-05", name, 1).await;
-    if name != "grows" {
-        cluster.delete::<Deployment>("row-05", name).await;
-        for size in ["small", "exact"] {
-            stage
-                .shard
-                .machine(CLUSTER, &format!("{name}-{size}"), MachineState::Deleting)
-                .await
-                .unwrap();
-        }
-        eventually("their nodes are gone", || async { cluster.nodes().await.is_empty() }).await;
+    cluster.delete::<Deployment>("row-05", name).await;
+    for size in ["small", "exact"] {
+        let id = format!("{name}-{size}");
+        stage.shard.machine(CLUSTER, &id, MachineState::Deleting).await.unwrap();
     }
+    eventually("their nodes are gone", || async { cluster.nodes().await.is_empty() }).await;
 }
 
 async fn machine(stage: &Stage, id: &str, milli: i64) {
