@@ -130,8 +130,10 @@ pub(crate) fn milli_cpu(needs: &[CapacityNeed]) -> i64 {
 }
 
 fn milli(text: &str) -> i64 {
-    match text.strip_suffix('m') {
-        Some(text) => text.parse().unwrap(),
-        None => text.parse::<i64>().unwrap_or_else(|_| panic!("{text} processors")) * 1000,
-    }
+    let (digits, factor) = match text.chars().last() {
+        Some('m') => (&text[..text.len() - 1], 1),
+        Some('k') => (&text[..text.len() - 1], 1_000_000),
+        _ => (text, 1_000),
+    };
+    digits.parse::<i64>().unwrap_or_else(|_| panic!("{text} processors")) * factor
 }
