@@ -102,8 +102,8 @@ impl Site {
     pub(crate) async fn needs_of(&self, key: &str, value: &str) -> Vec<NeedView> {
         let mut needs = self.needs().await;
         needs.retain(|view| {
-            let requirements = view.need.iter().flat_map(|need| &need.requirements);
-            requirements.clone().any(|one| one.key == key && one.values == [value])
+            let mut requirements = view.need.iter().flat_map(|need| &need.requirements);
+            requirements.any(|one| one.key == key && one.values == [value])
         });
         needs
     }

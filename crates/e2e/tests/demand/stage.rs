@@ -67,7 +67,7 @@ impl Stage {
         part
     }
 
-    /// Waits until the newest roll-up has these needs of a row; none on other rows' account.
+    /// Waits until the needs of a row in the newest roll-up are as wanted, and returns them.
     pub(crate) async fn until_needs(
         &self,
         row: &str,

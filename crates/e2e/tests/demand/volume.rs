@@ -45,8 +45,8 @@ async fn row_11_no_roll_up_before_the_list_is_complete(stage: &mut Stage) {
     let sessions = stage.shard.heard().sessions();
     stage.restart_operator(&[]).await;
     let first = |heard: &Heard| -> Option<ClusterCapacityNeeds> {
-        let later = heard.frames.iter().filter(|(session, _)| *session > sessions);
-        later.clone().find_map(|(_, frame)| match frame {
+        let mut later = heard.frames.iter().filter(|(session, _)| *session > sessions);
+        later.find_map(|(_, frame)| match frame {
             Up::Rollup(roll_up) => Some(roll_up.clone()),
             _ => None,
         })
