@@ -207,7 +207,7 @@ async fn row_16_blobs_are_rendered_from_the_charts_template(stage: &mut Stage) {
     std::fs::write(&values, json!({"bootstrapTemplate": TEMPLATE}).to_string()).unwrap();
     let chart = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut helm = stage.cluster.plane().helm();
-    helm.args(["template", "--validate", "bigfleet-operator"])
+    helm.args(["template", "--kube-version=1.36.0", "bigfleet-operator"])
         .arg(chart.join("../../charts/bigfleet-operator"))
         .args(["--set=clusterID=c,shardAddress=s:7780", "--namespace=bigfleet-system"])
         .arg(format!("--values={}", values.display()));
