@@ -85,7 +85,9 @@ impl Fleet {
         &self.shard
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    /// A file of this test, gone with it.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 

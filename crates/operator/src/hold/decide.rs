@@ -6,10 +6,15 @@ use std::time::Duration;
 use bigfleet_in_cluster::store::State;
 use bigfleet_net::labels;
 
+use tokio::time::Instant;
+
 use crate::metrics::HoldReason;
 
 /// A demand source whose lease is older is not alive.
 const ALIVE: Duration = Duration::from_secs(60);
+
+/// Requests that have been at rest for so long after the definition's return are all there are.
+const SETTLED: Duration = Duration::from_secs(60);
 
 labels! {
     /// Who writes CapacityRequests.
@@ -135,6 +140,41 @@ pub struct Facts {
     pub last_sent: Option<usize>,
     /// The definition, if it was looked at for this.
     pub crd: Option<Crd>,
+    /// If the definition went since the last roll-up: how long requests have been at rest.
+    pub lost: Option<Duration>,
+}
+
+/// Remembers that the definition went, and its requests with it, until demand is whole again.
+/// Whoever wrote them writes them anew when it is back, and until then a whole list is not
+/// the whole demand.
+#[derive(Clone, Debug, Default)]
+pub struct Loss {
+    /// When requests last came or went, and what there was then.
+    rest: Option<(Instant, (usize, u64))>,
+}
+
+impl Loss {
+    /// Takes in a look: whether the definition is gone, requests there are, requests that went
+    /// ever. How long they have been at rest, if it was gone.
+    pub fn look(
+        &mut self,
+        gone: bool,
+        requests: usize,
+        departures: u64,
+        now: Instant,
+    ) -> Option<Duration> {
+        let mark = (requests, departures);
+        match self.rest {
+            None if !gone => None,
+            Some((since, before)) if !gone && before == mark => {
+                Some(now.saturating_duration_since(since))
+            }
+            _ => {
+                self.rest = Some((now, mark));
+                Some(Duration::ZERO)
+            }
+        }
+    }
 }
 
 /// What to do.
@@ -163,6 +203,13 @@ pub fn decide(facts: &Facts) -> Decision {
     if let Err(why) = &facts.source {
         return hold(HoldReason::DemandSource, &why.to_string());
     }
+    let fewer = facts.last_sent.is_some_and(|last| facts.requests < last);
+    if fewer && facts.lost.is_some_and(|rest| rest < SETTLED) {
+        return hold(
+            HoldReason::CrdMissing,
+            "the CRD was gone; its requests are still coming back",
+        );
+    }
     // Deleting a definition deletes its objects first. Nor does a process that has sent
     // nothing yet know whether what it lists is all there was.
     let shrunk = facts.last_sent.is_none_or(|last| facts.requests.saturating_mul(2) < last);
@@ -189,6 +236,7 @@ mod tests {
             requests: 100,
             last_sent: Some(100),
             crd: None,
+            lost: None,
         }
     }
 
@@ -237,6 +285,37 @@ mod tests {
                 assert_eq!(held(&facts), reason, "{requests} after {last_sent:?}, {crd:?}");
             }
         }
+    }
+
+    #[test]
+    fn operator_inv_04_a_crd_that_came_back_holds_until_its_requests_did() {
+        let lost = |requests, rest| Facts {
+            requests,
+            lost: Some(Duration::from_secs(rest)),
+            crd: Some(Crd::Stands),
+            ..facts()
+        };
+        for (requests, rest, sent) in
+            [(0, 0, false), (99, 59, false), (100, 0, true), (0, 60, true), (99, 60, true)]
+        {
+            let reason = (!sent).then_some(HoldReason::CrdMissing);
+            assert_eq!(held(&lost(requests, rest)), reason, "{requests} at rest for {rest} s");
+        }
+        let first = Facts { last_sent: None, ..lost(0, 0) };
+        assert_eq!(decide(&first), Decision::Send, "nothing was lost that was ever sent");
+    }
+
+    #[test]
+    fn requests_are_at_rest_when_none_comes_or_goes() {
+        let (mut loss, begin) = (Loss::default(), Instant::now());
+        let second = Duration::from_secs(1);
+        assert_eq!(loss.look(false, 5, 0, begin), None);
+        assert_eq!(loss.look(true, 5, 0, begin), Some(Duration::ZERO));
+        assert_eq!(loss.look(true, 5, 0, begin + second), Some(Duration::ZERO));
+        assert_eq!(loss.look(false, 5, 0, begin + 3 * second), Some(2 * second));
+        assert_eq!(loss.look(false, 5, 1, begin + 4 * second), Some(Duration::ZERO));
+        assert_eq!(loss.look(false, 6, 1, begin + 5 * second), Some(Duration::ZERO));
+        assert_eq!(loss.look(false, 6, 1, begin + 6 * second), Some(second));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
 use bigfleet_crds::keys;
 use bigfleet_in_cluster::{Lane, Paced, lease, refusal};
 use bigfleet_net::shutdown::Shutdown;
-pub use decide::{Crd, Decision, DemandSource, Facts, Look, NotLive, Seen, decide};
+pub use decide::{Crd, Decision, DemandSource, Facts, Look, Loss, NotLive, Seen, decide};
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;

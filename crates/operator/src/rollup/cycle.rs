@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bigfleet_in_cluster::{Store, events::Recorder};
+use bigfleet_in_cluster::{Store, events::Recorder, store::State};
 use bigfleet_model::Fingerprint;
 use bigfleet_net::shutdown::Shutdown;
 use hashbrown::HashSet;
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     ack::{Job, Pool},
-    hold::{Decision, Facts, Lookout, decide},
+    hold::{Crd, Decision, Facts, Lookout, Loss, decide},
     metrics::{HoldReason, Metrics, RollupPhase},
     session::Demand,
     status::StatusWriter,
@@ -49,6 +49,7 @@ struct Sending {
     stamps: Stamps,
     last_sent: Option<usize>,
     held: Option<HoldReason>,
+    loss: Loss,
     /// Of the needs that were last told.
     shape: Option<(u64, bool)>,
 }
@@ -151,11 +152,16 @@ impl Cycle {
         }
     }
 
-    fn facts(&self, crd: Option<crate::hold::Crd>) -> Facts {
-        let last_sent = self.sending().last_sent;
+    fn facts(&self, crd: Option<Crd>) -> Facts {
+        let mut sending = self.sending();
+        let last_sent = sending.last_sent;
+        let cache = self.store.state();
+        let gone = cache == State::Missing || crd == Some(Crd::Going);
         let ledger = self.ledger();
+        let now = tokio::time::Instant::now();
         Facts {
-            cache: self.store.state(),
+            lost: sending.loss.look(gone, ledger.requests(), ledger.departures(), now),
+            cache,
             ledger_synced: ledger.is_synced(),
             source: self.lookout.source(ledger.departures()),
             requests: ledger.requests(),
@@ -177,6 +183,7 @@ impl Cycle {
         }
         drop(ledger);
         sending.last_sent = Some(roll_up.requests());
+        sending.loss = Loss::default();
         let built = Instant::now();
         self.metrics.rollup_phase(RollupPhase::List, listed - begun);
         self.metrics.rollup_phase(RollupPhase::Build, built - listed);
