@@ -84,14 +84,15 @@ async fn operator_inv_04_a_deleted_crd_holds_and_its_return_resumes() {
     rig.server.put(&capacity_request_crd());
     rig.until("ready", |rig| rig.readiness.is_ready()).await;
     // Its requests come back one by one; none of the parts is told for the whole.
-    let told = rig.shard.heard.borrow().roll_ups.len();
+    let told = rig.shard.heard().roll_ups().count();
     for number in 0..10 {
         rig.request(&format!("back-{number}"), &json!({"resources": {"cpu": "3"}}));
     }
     rig.shard.until("resumed", |heard| heard.wanted("cpu") == ["30"]).await;
     {
-        let heard = rig.shard.heard.borrow();
-        let first = heard.roll_ups[told].needs.first().map_or(0, cpu);
+        let heard = rig.shard.heard();
+        let after = heard.roll_ups().nth(told).and_then(|one| one.needs.first());
+        let first = after.map_or(0, cpu);
         assert!(first >= 15, "at least as many requests as were last sent: {first}");
     }
     assert_eq!(rig.events("RollupHeld").len(), 1, "told once");
