@@ -89,3 +89,11 @@ pub enum Error {
     #[error("reflection: {0}")]
     Reflection(String),
 }
+
+impl Error {
+    /// Whether other flags, rather than another world, would have helped.
+    #[must_use]
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::PartialTls { .. } | Self::TlsRequired)
+    }
+}

@@ -1,9 +1,22 @@
 //! The orderly stop.
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    task::JoinError,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
+
+/// Why a task of a `JoinSet` ended that should have outlived the process.
+#[must_use]
+pub fn why_ended(ended: Option<Result<Result<(), Error>, JoinError>>) -> String {
+    match ended {
+        Some(Ok(Ok(()))) | None => "without a word".to_owned(),
+        Some(Ok(Err(error))) => error.to_string(),
+        Some(Err(error)) => error.to_string(),
+    }
+}
 
 /// Tells every part of a process to stop. Clones share one state.
 #[derive(Debug, Clone, Default)]

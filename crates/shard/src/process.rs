@@ -3,8 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use bigfleet_net::{
-    Error as NetError, http::HttpServer, identity::Identity, readiness::Readiness, rule::Rule,
-    shutdown::Shutdown, telemetry::Telemetry, tls::Security,
+    Error as NetError,
+    http::HttpServer,
+    identity::Identity,
+    readiness::Readiness,
+    rule::Rule,
+    shutdown::{Shutdown, why_ended},
+    telemetry::Telemetry,
+    tls::Security,
 };
 use bigfleet_provider::{Client, Stamped};
 use prometheus_client::registry::Registry;
@@ -62,12 +68,11 @@ impl Error {
     /// Whether other flags, rather than another world, would have helped.
     #[must_use]
     pub const fn is_usage(&self) -> bool {
-        matches!(
-            self,
-            Self::Flags(_)
-                | Self::SharedProvider
-                | Self::Net(NetError::PartialTls { .. } | NetError::TlsRequired)
-        )
+        match self {
+            Self::Flags(_) | Self::SharedProvider => true,
+            Self::Net(error) => error.is_usage(),
+            _ => false,
+        }
     }
 }
 
@@ -178,7 +183,7 @@ impl Process {
         let died = tokio::select! {
             () = self.stop.requested() => None,
             why = self.running.task_ended() => Some(why),
-            ended = self.side.join_next() => Some(crate::running::why(ended)),
+            ended = self.side.join_next() => Some(why_ended(ended)),
         };
         self.running.stop().await;
         let audit = self.audit.clone();

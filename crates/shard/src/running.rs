@@ -3,14 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use bigfleet_net::{
-    grpc::GrpcServer, message_limits, peer::Gate, readiness::Readiness, shutdown::Shutdown,
+    grpc::GrpcServer,
+    message_limits,
+    peer::Gate,
+    readiness::Readiness,
+    shutdown::{Shutdown, why_ended},
     tls::Security,
 };
 use bigfleet_wire::v1alpha1::shard_admin_server::ShardAdminServer;
-use tokio::{
-    net::TcpListener,
-    task::{JoinError, JoinSet},
-};
+use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -210,15 +211,6 @@ fn spawn_cycles(
     });
 }
 
-/// Why a task ended.
-pub(crate) fn why(ended: Option<Result<Result<(), bigfleet_net::Error>, JoinError>>) -> String {
-    match ended {
-        Some(Ok(Ok(()))) | None => "without a word".to_owned(),
-        Some(Ok(Err(error))) => error.to_string(),
-        Some(Err(error)) => error.to_string(),
-    }
-}
-
 impl Running {
     /// Whether cycles still end (§19).
     pub fn liveness(&self) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
@@ -241,7 +233,7 @@ impl Running {
 
     /// Resolves when a task ends that never should.
     pub async fn task_ended(&mut self) -> String {
-        why(self.tasks.join_next().await)
+        why_ended(self.tasks.join_next().await)
     }
 
     /// What the coordinator's client reads and sets.

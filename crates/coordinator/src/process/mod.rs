@@ -6,12 +6,17 @@ mod watch;
 use std::sync::Arc;
 
 use bigfleet_net::{
-    Error as NetError, http::HttpServer, identity::Identity, readiness::Readiness, rule::Rule,
-    shutdown::Shutdown, telemetry::Telemetry,
+    Error as NetError,
+    http::HttpServer,
+    identity::Identity,
+    readiness::Readiness,
+    rule::Rule,
+    shutdown::{Shutdown, why_ended},
+    telemetry::Telemetry,
 };
 use prometheus_client::registry::Registry;
 pub use running::{Running, start};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 
 use crate::{
     consensus::StartError,
@@ -48,12 +53,11 @@ impl Error {
     /// Whether other flags, rather than another world, would have helped.
     #[must_use]
     pub const fn is_usage(&self) -> bool {
-        matches!(
-            self,
-            Self::Flags(_)
-                | Self::Start(StartError::Config(_))
-                | Self::Net(NetError::PartialTls { .. } | NetError::TlsRequired)
-        )
+        match self {
+            Self::Flags(_) | Self::Start(StartError::Config(_)) => true,
+            Self::Net(error) => error.is_usage(),
+            _ => false,
+        }
     }
 }
 
@@ -95,21 +99,12 @@ impl Process {
         let died = tokio::select! {
             () = self.stop.requested() => None,
             why = self.running.died() => Some(why),
-            ended = self.side.join_next() => Some(Error::TaskEnded(why(ended))),
+            ended = self.side.join_next() => Some(Error::TaskEnded(why_ended(ended))),
         };
         self.running.stop().await;
         self.stop_http.request();
         self.side.shutdown().await;
         self.telemetry.flush().await;
         died.map_or(Ok(()), Err)
-    }
-}
-
-/// Why a task ended.
-fn why(ended: Option<Result<Result<(), NetError>, JoinError>>) -> String {
-    match ended {
-        Some(Ok(Ok(()))) | None => "without a word".to_owned(),
-        Some(Ok(Err(error))) => error.to_string(),
-        Some(Err(error)) => error.to_string(),
     }
 }

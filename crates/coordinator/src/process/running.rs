@@ -3,12 +3,16 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use bigfleet_net::{
-    Error as NetError, grpc::GrpcServer, peer::Gate, readiness::Readiness, shutdown::Shutdown,
+    Error as NetError,
+    grpc::GrpcServer,
+    peer::Gate,
+    readiness::Readiness,
+    shutdown::{Shutdown, why_ended},
     tls::Security,
 };
 use tokio::task::JoinSet;
 
-use super::{Error, watch, why};
+use super::{Error, watch};
 use crate::{
     backup,
     consensus::{Consensus, ConsensusService, Entropy, GrpcTransport, JoinAddr, Peers, World},
@@ -116,8 +120,8 @@ impl Running {
                 let reason = failed.ok().and_then(|reason| reason.clone());
                 Error::Fatal(reason.unwrap_or_default())
             }
-            ended = self.tasks.join_next() => Error::TaskEnded(why(ended)),
-            ended = self.port.join_next() => Error::TaskEnded(why(ended)),
+            ended = self.tasks.join_next() => Error::TaskEnded(why_ended(ended)),
+            ended = self.port.join_next() => Error::TaskEnded(why_ended(ended)),
         }
     }
 

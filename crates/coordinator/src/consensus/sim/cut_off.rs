@@ -1,12 +1,7 @@
 //! A restore that ends in the middle.
 
-use std::path::Path;
-
 use super::*;
-use crate::{
-    backup::Backup,
-    log::{DataDir, Disk, HardState, LogError, Recovered, memory::Fault},
-};
+use crate::log::{DataDir, HardState, LogError, Recovered, memory::Fault};
 
 /// All that a data directory holds.
 #[derive(Debug, PartialEq)]
@@ -46,19 +41,7 @@ fn a_restore_cut_off_at_any_step_leaves_the_old_the_new_or_a_refusal() {
         let before = group.disks["c-0"].after_crash(0);
         let old = held(&before.after_crash(0)).unwrap();
         assert!(old.snapshot.is_some() && old.recovered != Recovered::default());
-        let into = |disk: &MemoryDisk| {
-            let restore = Restore {
-                backup: backup.clone(),
-                node_id: name(0),
-                raft_address: name(0),
-                above: None,
-                now: 1_700_000_000_000,
-                incarnation: 77,
-                uuid: String::new(),
-            };
-            let disk: Arc<dyn Disk> = Arc::new(disk.clone());
-            restore.into_dir(&disk, Path::new("/data"))
-        };
+        let into = |disk: &MemoryDisk| into_disk(restore_of(backup.clone()), disk);
         let whole = before.after_crash(0);
         into(&whole).unwrap();
         let new = held(&whole.after_crash(0)).unwrap();

@@ -1,7 +1,6 @@
 //! One fleet or a visible wait, never two.
 
 use super::*;
-use crate::backup::Backup;
 
 const LONG: Duration = Duration::from_secs(400);
 
@@ -344,28 +343,15 @@ fn a_backup_becomes_a_newer_fleet_that_the_others_join() {
         let old: FleetId = leader.status().fleet_id.parse().unwrap();
         leader.propose(&put("k", 6), Duration::from_secs(5)).await.unwrap();
         drop(leader);
-        let restore = Restore {
-            backup: Backup::from_snapshot(backup).unwrap(),
-            node_id: name(0),
-            raft_address: name(0),
-            above: None,
-            now: 1_700_000_000_000,
-            incarnation: 77,
-            uuid: String::new(),
-        };
-        let root = std::path::Path::new("/data");
-        let into = |restore: Restore, disk: &MemoryDisk| {
-            let disk: Arc<dyn crate::log::Disk> = Arc::new(disk.clone());
-            restore.into_dir(&disk, root)
-        };
+        let restore = restore_of(Backup::from_snapshot(backup).unwrap());
         // A running replica holds its directory.
-        let held = into(restore.clone(), &group.disks["c-0"]).unwrap_err();
+        let held = into_disk(restore.clone(), &group.disks["c-0"]).unwrap_err();
         assert!(held.to_string().contains("LOCK"), "{held}");
         group.crash(0);
-        let fleet = into(restore.clone(), &group.disks["c-0"]).unwrap();
+        let fleet = into_disk(restore.clone(), &group.disks["c-0"]).unwrap();
         assert_eq!((fleet.uuid(), fleet.generation()), (old.uuid(), 1_700_000_000));
         let again = Restore { above: Some(fleet.generation()), ..restore };
-        assert_eq!(into(again, &MemoryDisk::new()).unwrap().generation(), 1_700_000_001);
+        assert_eq!(into_disk(again, &MemoryDisk::new()).unwrap().generation(), 1_700_000_001);
         // The old two go on by themselves, until they see it.
         group.start(0).await.unwrap();
         sleep(Duration::from_secs(70)).await;

@@ -13,7 +13,12 @@ mod network;
 mod recovery;
 mod slow_disks;
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use bigfleet_model::FleetId;
 use tokio::time::{Instant, sleep};
@@ -21,7 +26,8 @@ use tokio::time::{Instant, sleep};
 use self::network::Net;
 use super::*;
 use crate::{
-    log::memory::MemoryDisk,
+    backup::Backup,
+    log::{Disk, memory::MemoryDisk},
     state::{Command, MAX_KIND},
 };
 
@@ -73,6 +79,24 @@ struct Group {
 
 fn name(ordinal: usize) -> String {
     format!("c-{ordinal}")
+}
+
+/// Into the first replica, on 2023-11-14.
+fn restore_of(backup: Backup) -> Restore {
+    Restore {
+        backup,
+        node_id: name(0),
+        raft_address: name(0),
+        above: None,
+        now: 1_700_000_000_000,
+        incarnation: 77,
+        uuid: String::new(),
+    }
+}
+
+fn into_disk(restore: Restore, disk: &MemoryDisk) -> Result<FleetId, RestoreError> {
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    restore.into_dir(&disk, Path::new("/data"))
 }
 
 impl Group {

@@ -9,10 +9,7 @@ use prometheus_client::{encoding::text::encode, registry::Registry};
 use tonic::{Code, Request, Status as Refusal};
 
 use super::*;
-use crate::{
-    backup::Backup, log::StoredSnapshot, metrics::Metrics, reports::LivenessLimits,
-    service::Coordinator,
-};
+use crate::{log::StoredSnapshot, metrics::Metrics, reports::LivenessLimits, service::Coordinator};
 
 const LONG: Duration = Duration::from_secs(400);
 /// 2023-11-14, in ms.
@@ -174,16 +171,12 @@ async fn a_fleet_with_a_backup(group: &Group) -> (Consensus, Service, [Shard; 2]
 
 fn restore(backup: &StoredSnapshot, disk: &MemoryDisk, address: &str, now: u64) -> FleetId {
     let restore = Restore {
-        backup: Backup::from_snapshot(backup.clone()).unwrap(),
-        node_id: name(0),
         raft_address: address.to_owned(),
-        above: None,
         now,
         incarnation: now,
-        uuid: String::new(),
+        ..restore_of(Backup::from_snapshot(backup.clone()).unwrap())
     };
-    let disk: Arc<dyn crate::log::Disk> = Arc::new(disk.clone());
-    restore.into_dir(&disk, std::path::Path::new("/data")).unwrap()
+    into_disk(restore, disk).unwrap()
 }
 
 async fn all_three(group: &Group) -> Consensus {
