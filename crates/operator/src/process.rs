@@ -4,8 +4,13 @@ use std::sync::Arc;
 
 use bigfleet_in_cluster::{Error as ClusterError, client, lease};
 use bigfleet_net::{
-    Error as NetError, http::HttpServer, identity::Identity, readiness::Readiness, rule::Rule,
-    shutdown::Shutdown, telemetry::Telemetry,
+    Error as NetError,
+    http::HttpServer,
+    identity::Identity,
+    readiness::Readiness,
+    rule::Rule,
+    shutdown::{Shutdown, why_ended},
+    telemetry::Telemetry,
 };
 use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
@@ -132,7 +137,7 @@ impl Process {
             why = self.running.ended() => Some(Error::Ended(why)),
             ended = self.beside.join_next() => Some(match ended {
                 Some(Ok(Err(error))) => error.into(),
-                other => operator::Error::TaskEnded(format!("{other:?}")).into(),
+                other => operator::Error::TaskEnded(why_ended(other)).into(),
             }),
         };
         self.running.stop().await;

@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use bigfleet_in_cluster::{Error as ClusterError, client, lease};
 use bigfleet_net::{
-    Error as NetError, flags::TlsFlags, http::HttpServer, readiness::Readiness, shutdown::Shutdown,
+    Error as NetError,
+    flags::TlsFlags,
+    http::HttpServer,
+    readiness::Readiness,
+    shutdown::{Shutdown, why_ended},
     telemetry::Telemetry,
 };
 use prometheus_client::registry::Registry;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 
 use crate::{
     class_defaults,
@@ -61,7 +65,7 @@ pub async fn run(flags: &Flags) -> Result<(), Error> {
             Ok(()) => Err(Error::TaskEnded("the controller".to_owned())),
             Err(error) => Err(error.into()),
         },
-        ended = side.join_next() => Err(Error::TaskEnded(why(ended))),
+        ended = side.join_next() => Err(Error::TaskEnded(why_ended(ended))),
     };
     stop_http.request();
     side.shutdown().await;
@@ -76,13 +80,4 @@ fn http(flags: &Flags, metrics: &Metrics, readiness: Readiness) -> Result<HttpSe
     bigfleet_net::metrics::register(&mut registry, &TlsFlags::default().load()?);
     let http = HttpServer::new(registry, readiness);
     Ok(http.debug_endpoints(flags.diagnostics.debug_endpoints))
-}
-
-/// Why a task ended.
-fn why(ended: Option<Result<Result<(), NetError>, JoinError>>) -> String {
-    match ended {
-        Some(Ok(Ok(()))) | None => "without a word".to_owned(),
-        Some(Ok(Err(error))) => error.to_string(),
-        Some(Err(error)) => error.to_string(),
-    }
 }

@@ -1,9 +1,6 @@
 //! The charts in a real API server: it takes every object, and pods pass the strictest profile.
 
-use std::{
-    io::Write as _,
-    process::{Command, Output, Stdio},
-};
+use std::process::Command;
 
 use bigfleet_charts::{charts::CHARTS, root};
 use bigfleet_testkit::kube::ControlPlane;
@@ -70,22 +67,8 @@ fn monitoring() -> Value {
     json!({"apiVersion": "v1", "kind": "List", "items": items})
 }
 
-fn run(cluster: &ControlPlane, args: &[&str], input: &Value) -> Output {
-    let mut command = cluster.kubectl();
-    let mut child = command
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // Taken, so that it is closed before the wait.
-    write!(child.stdin.take().unwrap(), "{input}").unwrap();
-    child.wait_with_output().unwrap()
-}
-
 fn kubectl(cluster: &ControlPlane, args: &[&str], input: &Value) -> String {
-    let output = run(cluster, args, input);
+    let output = cluster.kubectl_with(args, &input.to_string());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "kubectl {args:?}: {said}");
     String::from_utf8(output.stdout).unwrap()
@@ -98,7 +81,7 @@ fn an_open_pod_is_refused(cluster: &ControlPlane) {
         "metadata": {"name": "open", "namespace": NAMESPACES[0]},
         "spec": {"containers": [{"name": "open", "image": "open"}]},
     });
-    let output = run(cluster, &["create", "--dry-run=server", "-f", "-"], &pod);
+    let output = cluster.kubectl_with(&["create", "--dry-run=server", "-f", "-"], &pod.to_string());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("violates PodSecurity"), "{said}");
 }

@@ -1,7 +1,5 @@
 //! `kubectl` with expectations.
 
-use std::io::Write;
-use std::process::{Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,20 +13,6 @@ impl Cluster {
         ControlPlane::start_or_skip().map(Self)
     }
 
-    fn run(&self, args: &[&str], stdin: &str) -> Output {
-        let mut child = self
-            .0
-            .kubectl()
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
-        child.wait_with_output().unwrap()
-    }
-
     /// Runs a command that must succeed; its output.
     pub(crate) fn ok(&self, args: &[&str]) -> String {
         self.ok_with(args, "")
@@ -36,7 +20,7 @@ impl Cluster {
 
     /// The same with something to read, for `-f -`.
     pub(crate) fn ok_with(&self, args: &[&str], stdin: &str) -> String {
-        let output = self.run(args, stdin);
+        let output = self.0.kubectl_with(args, stdin);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "kubectl {args:?} failed: {stderr}\n{stdin}");
         String::from_utf8(output.stdout).unwrap()
@@ -44,7 +28,7 @@ impl Cluster {
 
     /// Runs a command that must fail; what it says.
     pub(crate) fn refused(&self, args: &[&str], stdin: &str) -> String {
-        let output = self.run(args, stdin);
+        let output = self.0.kubectl_with(args, stdin);
         assert!(!output.status.success(), "kubectl {args:?} succeeded\n{stdin}");
         String::from_utf8(output.stderr).unwrap()
     }
@@ -52,7 +36,7 @@ impl Cluster {
     /// Runs a command until it succeeds.
     pub(crate) fn eventually(&self, args: &[&str]) {
         let deadline = Instant::now() + Duration::from_secs(30);
-        while !self.run(args, "").status.success() {
+        while !self.0.kubectl_with(args, "").status.success() {
             assert!(Instant::now() < deadline, "kubectl {args:?} still fails after 30 s");
             thread::sleep(Duration::from_millis(100));
         }

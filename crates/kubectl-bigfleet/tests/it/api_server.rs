@@ -41,17 +41,7 @@ fn said(output: &Output) -> String {
 }
 
 fn kubectl(plane: &ControlPlane, words: &[&str], input: Option<&str>) -> String {
-    use std::io::Write as _;
-    let mut child = plane
-        .kubectl()
-        .args(words)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(input.unwrap_or_default().as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let output = plane.kubectl_with(words, input.unwrap_or_default());
     assert!(output.status.success(), "kubectl {words:?}: {}", said(&output));
     String::from_utf8(output.stdout).unwrap()
 }

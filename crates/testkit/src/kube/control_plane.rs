@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -120,6 +120,28 @@ impl ControlPlane {
     /// A `kubectl` command as the administrator of this control plane.
     pub fn kubectl(&self) -> Command {
         self.administer(&self.binaries.kubectl)
+    }
+
+    /// Runs `kubectl` with this on its standard input, whatever comes of it.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be run.
+    pub fn kubectl_with(&self, args: &[&str], input: &str) -> Output {
+        let mut child = self
+            .kubectl()
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("kubectl {args:?}: {error}"));
+        // Taken, so that it is closed before the wait.
+        if let Some(mut stdin) = child.stdin.take() {
+            // A command that ends without reading says why in its output.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        child.wait_with_output().unwrap_or_else(|error| panic!("kubectl {args:?}: {error}"))
     }
 
     /// A `helm` command as the administrator of this cluster.

@@ -2,9 +2,7 @@
 
 use std::{
     fs,
-    io::Write,
     path::{Path, PathBuf},
-    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -65,17 +63,7 @@ impl Cluster {
     }
 
     fn run(&self, args: &[&str], stdin: &str) -> Result<String, String> {
-        let mut child = self
-            .plane
-            .kubectl()
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
+        let output = self.plane.kubectl_with(args, stdin);
         if output.status.success() {
             Ok(String::from_utf8(output.stdout).unwrap())
         } else {
