@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use bigfleet_crds::keys;
 use bigfleet_e2e::{
-    wait::{PATIENCE, eventually, throughout},
+    wait::{PATIENCE, eventually, is_whole, sized, throughout},
     workload::Workload,
 };
 use bigfleet_net::{listen::ListenAddr, tls::Security};
@@ -66,20 +66,20 @@ async fn row_30_the_definition_goes_and_comes_back(stage: &Stage) {
 }
 
 async fn row_28_the_api_server_goes_ten_times(stage: &mut Stage) {
-    const STEP: u32 = 4;
+    let step = sized(4, 50);
     stage.cluster.namespace("row-28").await;
     stage.cluster.create(&of_row("row-28", "web").replicas(0).deployment()).await;
     for round in 1..=10 {
-        stage.cluster.scale("row-28", "web", round * STEP).await;
+        stage.cluster.scale("row-28", "web", round * step).await;
         // The server itself twice; at other times the way to it, which is quicker.
-        if round % 5 == 3 {
+        if is_whole() || round % 5 == 3 {
             let plane = stage.cluster.plane();
             tokio::task::block_in_place(|| plane.start_apiserver()).unwrap();
         } else {
             stage.proxy.set(Way::Cut);
             stage.proxy.set(Way::Open);
         }
-        let all = i64::from(round * STEP) * 1000;
+        let all = i64::from(round * step) * 1000;
         let reached = move |needs: &[_]| milli_cpu(needs) == all;
         stage.until_needs("row-28", "demand of all pods", reached).await;
     }
@@ -112,18 +112,23 @@ async fn row_27_the_shard_is_away_while_pods_come_and_go(stage: &mut Stage) {
     drop(std::mem::replace(&mut stage.shard, elsewhere));
     let cluster = &stage.cluster;
     let churn = |name: &str| -> Workload { of_row("row-27", name).request("cpu", "100") };
+    // Five thousand pods in all, where sizes are the catalogue's.
+    let (crowd, rest) = (sized(100, 1_660), 20);
+    let and_three = |pods: u32| usize::try_from(pods + 3).unwrap();
     for name in ["one", "two", "three"] {
-        cluster.create(&churn(name).replicas(100).deployment()).await;
-        eventually("a hundred requests more", || async {
-            stage.requests("row-27").await.len() == 103
+        cluster.create(&churn(name).replicas(crowd).deployment()).await;
+        eventually("a request more for each", || async {
+            stage.requests("row-27").await.len() == and_three(crowd)
         })
         .await;
         cluster.delete::<Deployment>("row-27", name).await;
         eventually("they are gone", || async { stage.requests("row-27").await.len() == 3 }).await;
     }
-    cluster.create(&churn("last").replicas(20).deployment()).await;
-    eventually("twenty requests more", || async { stage.requests("row-27").await.len() == 23 })
-        .await;
+    cluster.create(&churn("last").replicas(rest).deployment()).await;
+    eventually("those of the last", || async {
+        stage.requests("row-27").await.len() == and_three(rest)
+    })
+    .await;
     throughout(Duration::from_secs(1), "nothing is evicted", || async {
         let nodes = cluster.nodes().await;
         let cordoned = nodes

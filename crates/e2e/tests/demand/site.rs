@@ -21,7 +21,7 @@ pub(crate) const POOL: &str = "example.com/pool";
 /// Machines of four processors and 16 GiB, in two zones of two racks each.
 const CLOUD: &[&str] = &[
     "--region={name: r, zones: [{name: zone-a, racks: 2}, {name: zone-b, racks: 2}]}",
-    "--tier={name: plain, type: m4, capacity: ON_DEMAND, count: 8, price: 0.2, \
+    "--tier={name: plain, type: m4, capacity: ON_DEMAND, count: 40, price: 0.2, \
      resources: {cpu: 4, memory: 16Gi}, \
      labels: {example.com/pool: plain, example.com/generation: '5'}}",
     "--tier={name: ring, type: m4, capacity: ON_DEMAND, count: 12, price: 0.2, \

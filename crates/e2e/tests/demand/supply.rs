@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use bigfleet_crds::{CapacityRequest, Operator, keys};
 use bigfleet_e2e::{
     agent::DURATION,
-    wait::{eventually, throughout, within},
+    wait::{eventually, sized, throughout, within},
     workload::Workload,
 };
 use bigfleet_wire::v1alpha1::{UnmetDetail, UnmetReason};
@@ -186,17 +186,21 @@ async fn row_39_pods_are_told_what_nobody_has(site: &mut Site) {
 
 async fn row_29_a_rollout_without_pod_controller_reclaims_nothing(site: &mut Site) {
     const HELD: &str = "bigfleet_operator_rollup_held{reason=\"demand_source\"}";
-    const PODS: u32 = 30;
-    let count = usize::try_from(PODS).unwrap();
+    let pods = sized(30, 500);
+    let count = usize::try_from(pods).unwrap();
     site.cluster.namespace("row-29").await;
     let web = in_pool("row-29", "web", "plain")
-        .replicas(PODS)
+        .replicas(pods)
         .request("cpu", "250m")
         .request("memory", "64Mi");
     site.cluster.create(&web.deployment()).await;
     site.cluster.until_running("row-29", "web", count).await;
     // Those of the rows before have gone.
-    eventually("two machines for them", || async { site.cluster.nodes().await.len() == 2 }).await;
+    let machines = count.div_ceil(16);
+    eventually("no more machines than they fill", || async {
+        site.cluster.nodes().await.len() == machines
+    })
+    .await;
     let before = uids(&site.cluster.nodes().await);
 
     site.stop_pod_controller().await;

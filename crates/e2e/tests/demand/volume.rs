@@ -1,9 +1,9 @@
-//! Rows about much at once, in a smaller number than the catalogue's: the rules are the same.
+//! Rows about much at once.
 
 use std::time::Duration;
 
 use bigfleet_crds::{CapacityRequest, CapacityRequestPhase, CapacityRequestSpec};
-use bigfleet_e2e::wait::{PATIENCE, within};
+use bigfleet_e2e::wait::{PATIENCE, sized, within};
 use bigfleet_scripted::shard::Heard;
 use bigfleet_testkit::proxy::Way;
 use bigfleet_wire::v1alpha1::{ClusterCapacityNeeds, operator_message::Payload as Up};
@@ -24,13 +24,13 @@ async fn rows_11_and_31_much_at_once_is_told_whole_and_in_time() {
 }
 
 async fn row_11_no_roll_up_before_the_list_is_complete(stage: &mut Stage) {
-    const REQUESTS: u32 = 3_000;
+    let count = sized(3_000, 50_000);
     let api = Api::<CapacityRequest>::namespaced(stage.cluster.client(), "default");
     let mut writers = JoinSet::new();
     for writer in 0..10 {
         let api = api.clone();
         writers.spawn(async move {
-            for index in (writer..REQUESTS).step_by(10) {
+            for index in (writer..count).step_by(10) {
                 let spec = CapacityRequestSpec {
                     resources: [("cpu".to_owned(), "1".into())].into(),
                     ..CapacityRequestSpec::default()
@@ -52,22 +52,22 @@ async fn row_11_no_roll_up_before_the_list_is_complete(stage: &mut Stage) {
         })
     };
     let any = |heard: &Heard| first(heard).is_some();
-    stage.shard.wait_for("a roll-up", any, PATIENCE).await.unwrap();
+    stage.shard.wait_for("a roll-up", any, 5 * PATIENCE).await.unwrap();
     let roll_up = first(&stage.shard.heard()).unwrap();
-    assert_eq!(milli_cpu(&roll_up.needs), i64::from(REQUESTS) * 1000, "the first one is whole");
+    assert_eq!(milli_cpu(&roll_up.needs), i64::from(count) * 1000, "the first one is whole");
     stage.proxy.set(Way::Open);
     api.delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
 }
 
 async fn row_31_many_pods_do_not_delay_roll_ups(stage: &mut Stage) {
-    const PODS: u32 = 600;
     const INTERVAL: i64 = 4;
+    let pods = sized(600, 10_000);
     stage.restart_operator(&[&format!("--rollup-interval={INTERVAL}s")]).await;
     let _pod_controller = stage.pod_controller(&[]).await;
     stage.cluster.namespace("row-31").await;
     let before = stage.shard.heard().roll_ups().count();
-    stage.cluster.create(&of_row("row-31", "web").replicas(PODS).deployment()).await;
-    let count = usize::try_from(PODS).unwrap();
+    stage.cluster.create(&of_row("row-31", "web").replicas(pods).deployment()).await;
+    let count = usize::try_from(pods).unwrap();
     within(2 * PATIENCE, "one acknowledged request for each pod", || async {
         let requests = stage.requests("row-31").await;
         requests.len() == count
@@ -75,7 +75,7 @@ async fn row_31_many_pods_do_not_delay_roll_ups(stage: &mut Stage) {
     })
     .await;
     let needs = stage
-        .until_needs("row-31", "all", |needs| milli_cpu(needs) == i64::from(PODS) * 1000)
+        .until_needs("row-31", "all", |needs| milli_cpu(needs) == i64::from(pods) * 1000)
         .await;
     assert_eq!(needs.len(), 1, "one shape, one need");
     let stamps: Vec<i64> = {
