@@ -170,17 +170,33 @@ impl Controller {
         }
     }
 
-    /// From the first pass to the end of the leadership.
+    /// To the end of the leadership: a pass over all pods, and another whenever the CRD was
+    /// gone, for its requests went with it.
     async fn term(&self, elector: &Elector) {
         let shared = &self.shared;
         shared.metrics.leader.set(1);
-        // What an earlier term of this process said does not hold for this one.
-        elector.annotate(keys::SYNCED, "");
         shared.queue.open();
+        loop {
+            // What was said before, in this term or an earlier one, does not hold for this pass.
+            shared.metrics.synced.set(0);
+            elector.annotate(keys::SYNCED, "");
+            shared.world.until_requests_served().await;
+            tokio::select! {
+                () = self.keep_up(elector) => {}
+                () = shared.world.until_requests_gone() => {
+                    tracing::warn!("the CRD of requests is gone; every pod is seen to anew after it");
+                }
+            }
+        }
+    }
+
+    /// A whole pass, then one at each resync.
+    async fn keep_up(&self, elector: &Elector) {
+        let shared = &self.shared;
         let pods = shared.all_pods();
         lock(&shared.pass).begin(pods.iter().cloned());
         pods.into_iter().for_each(|pod| shared.queue.add(pod));
-        // In a loop: the word may be left over from an earlier term.
+        // In a loop: the word may be left over from an earlier pass.
         while !lock(&shared.pass).is_over() {
             shared.passed.notified().await;
         }

@@ -145,6 +145,23 @@ impl World {
         self.requests.state() == State::Synced
     }
 
+    /// Returns when the CRD is there and all requests are known.
+    pub async fn until_requests_served(&self) {
+        self.until_requests(State::Synced).await;
+    }
+
+    /// Returns when the CRD is gone.
+    pub async fn until_requests_gone(&self) {
+        self.until_requests(State::Missing).await;
+    }
+
+    async fn until_requests(&self, wanted: State) {
+        let mut state = self.requests.state();
+        while state != wanted {
+            state = self.requests.wait_other_than(state).await;
+        }
+    }
+
     /// The request that bears the right name for this pod.
     #[must_use]
     pub fn request_of(&self, pod: &Pod) -> Option<Arc<Existing>> {

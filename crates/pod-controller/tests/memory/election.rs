@@ -92,3 +92,25 @@ async fn without_an_election_there_is_a_lease_all_the_same() {
     two.stop().await;
     assert_eq!(lease(&server).unwrap().0, "");
 }
+
+/// A first roll-up after the return of the CRD must wait for the requests of all pods.
+#[tokio::test(start_paused = true)]
+async fn a_holder_takes_its_word_back_while_the_crd_is_gone_and_until_it_is_filled() {
+    let server = server();
+    (0..20).for_each(|at| server.put(&pod(&format!("pod-{at}"), &json!({}))));
+    let one = Running::start(server.client(), "one", true);
+    within(Duration::from_secs(30), "one has synced", || synced(&server, "one")).await;
+    server.withdraw::<CapacityRequest>();
+    within(Duration::from_secs(30), "one takes it back", || !synced(&server, "one")).await;
+    assert_eq!(one.metrics.synced.get(), 0);
+    // Some of them cannot be written for a while.
+    server.inject(Fault::answer(500).on(Verb::Create, "capacityrequests").after(10).times(9));
+    server.serve_with::<CapacityRequest>(json!({"status": {"phase": "Pending"}}));
+    within(Duration::from_secs(60), "one has synced again", || {
+        let all = server.number_of::<CapacityRequest>() == 20;
+        assert!(all || !synced(&server, "one"), "synced too early");
+        all && synced(&server, "one")
+    })
+    .await;
+    one.stop().await;
+}
