@@ -5,6 +5,7 @@ mod rollup;
 mod workload;
 
 use std::{
+    borrow::Borrow,
     hint::black_box,
     time::{Duration, Instant},
 };
@@ -64,7 +65,7 @@ const STAGES: [&str; 4] = [
 /// Pods become a decision.
 pub(super) fn pods(run: &Run, args: &Args) -> Result<Vec<Grade>, Error> {
     let args = &args.pods;
-    let pods = workload::pods(args.pods);
+    let pods: Vec<_> = workload::pods(args.pods).collect();
     let mut driver = run.driver();
     workload::machines(&mut driver, args.types, args.pods);
     run.progress.expect("measuring", u64::from(run.cycles));
@@ -98,7 +99,7 @@ fn path(name: &'static str, driver: &mut Driver, pods: &[Whole]) -> Result<Stage
     driver.replace(&cluster, &[]);
     driver.cycle(Pass::Incremental);
 
-    let (requests, asked) = timed(|| requests(pods));
+    let (requests, asked) = timed(|| requests(pods).collect::<Vec<_>>());
     let (frame, rolled_up) = timed(|| frame(&requests));
     let (needs, gated) = timed(|| gate(name, &cluster, &frame));
     let needs = needs?;
@@ -117,21 +118,24 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
 }
 
 /// As the pod controller does when it sees each pod for the first time.
-fn requests(pods: &[Whole]) -> Vec<CapacityRequest> {
+fn requests(
+    pods: impl IntoIterator<Item = impl Borrow<Whole>>,
+) -> impl Iterator<Item = CapacityRequest> {
     let (settings, now) = (Settings::default(), Timestamp::UNIX_EPOCH);
-    let context = Context {
-        settings: &settings,
-        now,
-        unmanaged: false,
-        group_topology: None,
-        volumes: &[],
-        existing: &[],
-    };
-    let create = |whole| match desired(&Pod::of(whole), &context).step {
-        Step::Create(request) => Some(*request),
-        _ => None,
-    };
-    pods.iter().filter_map(create).collect()
+    pods.into_iter().filter_map(move |whole| {
+        let context = Context {
+            settings: &settings,
+            now,
+            unmanaged: false,
+            group_topology: None,
+            volumes: &[],
+            existing: &[],
+        };
+        match desired(&Pod::of(whole.borrow()), &context).step {
+            Step::Create(request) => Some(*request),
+            _ => None,
+        }
+    })
 }
 
 /// As the operator does when its first list is complete.

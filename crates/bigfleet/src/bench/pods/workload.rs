@@ -36,9 +36,9 @@ const KINDS: [Kind; 5] =
     [Kind::Plain, Kind::ZoneSpread, Kind::HostSpread, Kind::ZoneAffinity, Kind::HostAntiAffinity];
 
 /// cpu 100m to 1500m, memory 100Mi to 4Gi.
-pub(super) fn pods(count: usize) -> Vec<Pod> {
+pub(super) fn pods(count: usize) -> impl Iterator<Item = Pod> {
     let mut random = Random::new(42);
-    (0..count).map(|number| pod(number, KINDS[number % KINDS.len()], &mut random)).collect()
+    (0..count).map(move |number| pod(number, KINDS[number % KINDS.len()], &mut random))
 }
 
 fn pod(number: usize, kind: Kind, random: &mut Random) -> Pod {
