@@ -156,7 +156,7 @@ impl Cycle {
         let mut sending = self.sending();
         let last_sent = sending.last_sent;
         let cache = self.store.state();
-        let gone = cache == State::Missing || crd == Some(Crd::Going);
+        let gone = cache == State::Missing || matches!(crd, Some(Crd::Going | Crd::Replaced));
         let ledger = self.ledger();
         let now = tokio::time::Instant::now();
         Facts {
