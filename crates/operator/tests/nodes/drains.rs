@@ -383,6 +383,35 @@ async fn a_shard_that_goes_away_stops_no_drain_and_is_told_when_it_is_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_instruction_that_the_shard_gave_up_before_the_cordon_touches_nothing() {
+    for same_session in [true, false] {
+        let mut rig = configured().await;
+        rig.put_pod("web", "n");
+        rig.server.away(true);
+        rig.reclaim("i", &["m"], 600);
+        rig.pass(30).await;
+        // Not heard of in time, it is over for the shard, and the machine stays.
+        if same_session {
+            let ended =
+                NodeStateUpdate { ended_instruction_id: "i".into(), ..frame("m", S::Configured) };
+            rig.send(&ended);
+        } else {
+            rig.disconnect();
+            rig.connect();
+            rig.frame("m", S::Configured);
+        }
+        rig.pass(30).await;
+        rig.server.away(false);
+        rig.idle().await;
+        rig.pass(60).await;
+        assert!(!rig.node("n").unschedulable && rig.node("n").instruction.is_none());
+        assert_eq!((rig.pods(), rig.counts.evictions("evicted")), (vec!["web".to_owned()], 0));
+        assert_eq!(rig.acks("i"), [(0, 0, false), (0, 0, true)]);
+        assert_eq!(rig.phase("m"), Some(Phase::Ready));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn final_acks_that_find_the_outbox_full_are_said_when_there_is_room() {
     let mut rig = Rig::new().await;
     let machines: Vec<String> = (0..5).map(|number| format!("m-{number}")).collect();
