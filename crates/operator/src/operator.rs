@@ -259,6 +259,8 @@ impl Tending {
             self.metrics.leader.set(i64::from(leading));
             if leading {
                 self.cycle.tend(&self.pool, &self.writer);
+            } else if self.lead.is_standby() {
+                self.cycle.stand_by();
             }
         }
     }

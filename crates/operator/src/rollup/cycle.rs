@@ -217,6 +217,16 @@ impl Cycle {
         }
     }
 
+    /// Another replica speaks for this cluster, and it is its word that counts: a hold of ours
+    /// that was never lifted would sound an alarm for ever.
+    pub fn stand_by(&self) {
+        self.sending().held = None;
+        self.metrics.hold(None);
+        for phase in Phase::ALL {
+            self.metrics.capacity_requests(*phase, 0);
+        }
+    }
+
     /// Tells people and the API server of requests that are not understood, and counts;
     /// for whoever leads.
     pub fn tend(&self, pool: &Pool, writer: &StatusWriter) {
