@@ -53,33 +53,50 @@ impl Cluster {
 
     /// All there is to know of one pod.
     pub(crate) async fn picture(&self, name: &str) -> Result<Picture, Error> {
+        let mut picture = self.glance(name).await?;
+        if picture.request.is_none() {
+            picture.request = self.request_by_owner(&picture.pod).await?;
+        }
+        if let Some(demand) = picture.request.as_ref().and_then(demand) {
+            let all: Api<AvailableCapacity> = Api::all(self.client.clone());
+            let name = available_capacity_name(&format!("available:{}", demand.need.fingerprint()));
+            picture.available =
+                all.get_opt(&name).await.map_err(Error::reading("availablecapacities"))?;
+        }
+        picture.upcoming = self.all::<UpcomingNode>("upcomingnodes").await?;
+        Ok(picture)
+    }
+
+    /// One pod and its request: as much as a verdict needs, and little enough to be asked for
+    /// every second.
+    pub(crate) async fn glance(&self, name: &str) -> Result<Picture, Error> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
         let pod = pods
             .get_opt(name)
             .await
             .map_err(Error::reading("pods"))?
             .ok_or_else(|| Error::NoPod(name.to_owned(), self.namespace.clone()))?;
-        let requests: Api<CapacityRequest> = Api::namespaced(self.client.clone(), &self.namespace);
-        let uid = pod.metadata.uid.clone().unwrap_or_default();
+        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
         let of_pod = ListParams::default().labels(&format!("{}={uid}", keys::OWNED_BY_POD));
-        let request = requests
-            .list(&of_pod)
-            .await
-            .map_err(Error::reading("capacityrequests"))?
-            .items
-            .into_iter()
-            .next();
-        let available = match request.as_ref().and_then(demand) {
-            Some(demand) => {
-                let all: Api<AvailableCapacity> = Api::all(self.client.clone());
-                let name =
-                    available_capacity_name(&format!("available:{}", demand.need.fingerprint()));
-                all.get_opt(&name).await.map_err(Error::reading("availablecapacities"))?
-            }
-            None => None,
+        let labelled = self.own_requests().list(&of_pod).await;
+        let labelled = labelled.map_err(Error::reading("capacityrequests"))?;
+        let request = labelled.items.into_iter().next();
+        Ok(Picture { now: Timestamp::now(), pod, request, upcoming: Vec::new(), available: None })
+    }
+
+    /// A request that the pod owns and that does not bear the pod controller's label: another
+    /// pipeline may have made it.
+    async fn request_by_owner(&self, pod: &Pod) -> Result<Option<CapacityRequest>, Error> {
+        let Some(uid) = pod.metadata.uid.as_deref() else { return Ok(None) };
+        let all = pages(&self.own_requests(), "capacityrequests").await?;
+        let is_owned = |request: &CapacityRequest| {
+            request.metadata.owner_references.iter().flatten().any(|owner| owner.uid == uid)
         };
-        let upcoming = self.all::<UpcomingNode>("upcomingnodes").await?;
-        Ok(Picture { now: Timestamp::now(), pod, request, upcoming, available })
+        Ok(all.into_iter().find(is_owned))
+    }
+
+    fn own_requests(&self) -> Api<CapacityRequest> {
+        Api::namespaced(self.client.clone(), &self.namespace)
     }
 
     /// Machines and Nodes.

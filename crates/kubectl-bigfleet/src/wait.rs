@@ -25,7 +25,20 @@ pub(crate) async fn until_running(
     let mut told = String::new();
     loop {
         let looked = Instant::now();
-        let picture = cluster.picture(pod).await?;
+        let picture = match cluster.glance(pod).await {
+            Ok(picture) => picture,
+            // A server that is away for a moment is no reason to stop waiting.
+            Err(error @ Error::Read { .. }) if begun.elapsed() < timeout => {
+                let said = error.to_string();
+                if said != told {
+                    writeln!(out, "{:>5}s  {said}", begun.elapsed().as_secs())?;
+                    told = said;
+                }
+                sleep_until((looked + EVERY).min(begun + timeout)).await;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         let state = verdict(&picture).state;
         if state != told {
             writeln!(out, "{:>5}s  {}: {state}", begun.elapsed().as_secs(), name(&picture))?;

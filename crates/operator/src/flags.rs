@@ -138,6 +138,23 @@ pub struct NodeFlags {
     pub node_cleanup: bool,
 }
 
+impl BootstrapFlags {
+    /// What is given and does nothing.
+    #[must_use]
+    pub fn idle(&self) -> Option<&'static str> {
+        let given = |path: &PathBuf| !path.as_os_str().is_empty();
+        let joins = !self.bootstrap_api_server.is_empty() || given(&self.bootstrap_ca_file);
+        if self.bootstrap_tokens == 0 {
+            let idle = "--bootstrap-api-server and --bootstrap-ca-file do nothing without \
+                        --bootstrap-tokens: a template that names .APIServer or .CABundle fails";
+            return joins.then_some(idle);
+        }
+        let idle = "--bootstrap-tokens does nothing without --bootstrap-template-file: the stub \
+                    carries no token";
+        (!given(&self.bootstrap_template_file)).then_some(idle)
+    }
+}
+
 fn cluster_id(text: &str) -> Result<String, String> {
     values::id(text, "cluster", "prod-eu-1")
 }
@@ -252,6 +269,27 @@ mod tests {
     fn contradictions_are_told() {
         let flags = parse(&["--bootstrap-tokens=5"]).unwrap();
         assert!(matches!(flags.check(), Err(Error::NoApiServer)));
+        for (given, idle) in [
+            (&["--bootstrap-template-file=/t"][..], None),
+            (&["--bootstrap-api-server=https://a"], Some("without --bootstrap-tokens")),
+            (&["--bootstrap-ca-file=/ca"], Some("without --bootstrap-tokens")),
+            (
+                &["--bootstrap-tokens=1", "--bootstrap-api-server=https://a"],
+                Some("without --bootstrap-template-file"),
+            ),
+            (
+                &[
+                    "--bootstrap-tokens=1",
+                    "--bootstrap-api-server=https://a",
+                    "--bootstrap-template-file=/t",
+                ],
+                None,
+            ),
+        ] {
+            let told = parse(given).unwrap().bootstrap.idle();
+            assert_eq!(told.is_some(), idle.is_some(), "{given:?}");
+            assert!(told.unwrap_or_default().contains(idle.unwrap_or_default()), "{told:?}");
+        }
         let flags = parse(&["--shard-addr=nowhere"]).unwrap();
         assert!(matches!(flags.check(), Err(Error::ShardAddr(_))));
         let without = try_parse_from::<OperatorFlags>(["bigfleet-operator"]).unwrap_err();

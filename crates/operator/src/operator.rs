@@ -119,15 +119,16 @@ pub fn start(setup: Setup) -> Running {
     let pool = Arc::new(Pool::new(writer.clone(), metrics.clone(), events.clone()));
     let lookout =
         Arc::new(Lookout::new(paced.clone(), options.namespace.clone(), options.demand_source));
+    let needs = Arc::new(Needs::default());
     let parts = CycleParts {
         store: store.clone(),
         lookout: lookout.clone(),
         metrics: metrics.clone(),
         events: events.clone(),
         ourselves: ourselves.clone(),
+        needs: needs.clone(),
     };
     let cycle = Arc::new(Cycle::new(&options.cluster_id, parts));
-    let needs = Arc::new(Needs::default());
     let pod_status = Arc::new(PodStatus::new(
         paced.clone(),
         needs.clone(),
@@ -258,6 +259,8 @@ impl Tending {
             self.metrics.leader.set(i64::from(leading));
             if leading {
                 self.cycle.tend(&self.pool, &self.writer);
+            } else if self.lead.is_standby() {
+                self.cycle.stand_by();
             }
         }
     }

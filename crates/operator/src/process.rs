@@ -71,6 +71,9 @@ pub async fn run(flags: &OperatorFlags) -> Result<Process, Error> {
     if flags.rollup_interval() < OFTEN {
         tracing::warn!("--rollup-interval is below 1s; a shard decides every 10s");
     }
+    if let Some(idle) = flags.bootstrap.idle() {
+        tracing::warn!("{idle}");
+    }
     let metrics = Arc::new(Metrics::default());
     let blobs = Blobs::open(flags, &metrics)?;
     let readiness = Readiness::new("the caches have not been filled yet");

@@ -44,7 +44,7 @@ pub trait Side: Downstream {
     /// Returns when its caches are filled, or that they are not after this time.
     fn synced(&self, cap: Duration) -> BoxFuture<'_, Result<(), Error>>;
 
-    /// Why it cannot work just now, if it cannot: a definition is missing.
+    /// Why it cannot work just now, if it cannot: a cache is not filled, or a definition is missing.
     fn unready(&self) -> Option<String>;
 }
 

@@ -46,7 +46,7 @@ pub struct Fault {
 #[derive(Debug, Clone)]
 enum Effect {
     Latency(Duration),
-    Answer { code: u16, retry_after: Option<u32> },
+    Answer { code: u16, message: String, retry_after: Option<u32> },
     Unreachable,
 }
 
@@ -85,7 +85,17 @@ impl Fault {
     /// The call is refused with a status code.
     #[must_use]
     pub fn answer(code: u16) -> Self {
-        Self::new(Effect::Answer { code, retry_after: None })
+        let message = "a fault of the test".to_owned();
+        Self::new(Effect::Answer { code, message, retry_after: None })
+    }
+
+    /// A refusal says this.
+    #[must_use]
+    pub fn saying(mut self, text: &str) -> Self {
+        if let Effect::Answer { message, .. } = &mut self.effect {
+            text.clone_into(message);
+        }
+        self
     }
 
     /// The call gets no answer: the connection breaks.
@@ -174,8 +184,8 @@ pub(super) fn fate(faults: &mut Vec<Fault>, verb: Verb, route: &Route) -> Fate {
         }
         match &fault.effect {
             Effect::Latency(duration) => fate.latency += *duration,
-            Effect::Answer { code, retry_after } => {
-                let answer = Answer::refusal(*code, "Injected", "a fault of the test");
+            Effect::Answer { code, message, retry_after } => {
+                let answer = Answer::refusal(*code, "Injected", message);
                 fate.answer = Some(Ok(answer.retry_after(*retry_after)));
             }
             Effect::Unreachable => fate.answer = Some(Err(Unreachable)),

@@ -75,6 +75,16 @@ fn every_command_in_a_real_cluster() {
     assert!(unasked.contains("asks for no capacity"), "{unasked}");
 
     let uid = kubectl(&plane, &["get", "pod", "web-1", "-o=jsonpath={.metadata.uid}"], None);
+    let owned = format!(
+        r#"{{"apiVersion": "bigfleet.lucy.sh/v1alpha1", "kind": "CapacityRequest", "metadata": {{
+             "name": "of-a-queue", "namespace": "default", "ownerReferences": [
+               {{"apiVersion": "v1", "kind": "Pod", "name": "web-1", "uid": "{uid}"}}]}},
+             "spec": {{"priority": 5, "resources": {{"cpu": "500m"}}}}}}"#
+    );
+    kubectl(&plane, &["apply", "-f", "-"], Some(&owned));
+    let why = said(&plugin(&plane, &["why", "web-1"]));
+    assert!(why.contains("of-a-queue, Pending for"), "made by another pipeline: {why}");
+    kubectl(&plane, &["delete", "capacityrequest", "of-a-queue"], None);
     let request = format!(
         r#"{{"apiVersion": "bigfleet.lucy.sh/v1alpha1", "kind": "CapacityRequest", "metadata": {{
              "name": "cr-pod-web-1", "namespace": "default",

@@ -69,7 +69,10 @@ impl Ledger {
         let gone = hint.is_nothing() && !demanded;
         let want = if gone { Want::Absent { sure: false } } else { Want::Hint(hint) };
         self.wants.insert(key.clone(), want);
-        self.refreshed.insert(key.clone());
+        // Of use only until the stale ones are dealt with; a session may outlive many profiles.
+        if self.session.is_some() {
+            self.refreshed.insert(key.clone());
+        }
         Some(key)
     }
 
@@ -100,6 +103,7 @@ impl Ledger {
         let known = self.objects.iter().map(|object| object.name());
         let known: HashSet<Key> = known.chain(self.wants.keys()).cloned().collect();
         let stale: Vec<Key> = known.difference(&self.refreshed).cloned().collect();
+        self.refreshed = HashSet::new();
         for key in &stale {
             self.wants.insert(key.clone(), Want::Absent { sure: false });
         }
@@ -239,6 +243,7 @@ mod tests {
         assert!(ledger.drop_stale(at(800)).is_empty(), "once per session");
         ledger.frame(&frame("a", 1));
         assert_eq!(ledger.plan(&a), Step::Done, "a frame that came meanwhile keeps it");
+        assert!(ledger.refreshed.is_empty(), "a long session remembers no names for nothing");
         ledger.session_began(at(900));
         ledger.session_ended();
         assert!(ledger.drop_stale(at(5000)).is_empty(), "an ended session says nothing");

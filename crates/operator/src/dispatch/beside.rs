@@ -228,11 +228,17 @@ impl Side for Beside {
     }
 
     fn unready(&self) -> Option<String> {
-        let missing = |state, what| {
-            (state == State::Missing).then(|| format!("the API server does not serve {what}"))
-        };
-        missing(self.stores.upcoming.state(), "upcomingnodes")
-            .or_else(|| missing(self.stores.hints.state(), "availablecapacities"))
+        let Stores { nodes, upcoming, hints } = &self.stores;
+        let states = [
+            (nodes.state(), "nodes"),
+            (upcoming.state(), "upcomingnodes"),
+            (hints.state(), "availablecapacities"),
+        ];
+        states.into_iter().find_map(|(state, what)| match state {
+            State::Synced => None,
+            State::Unsynced => Some(format!("{what} have not been listed yet")),
+            State::Missing => Some(format!("the API server does not serve {what}")),
+        })
     }
 }
 

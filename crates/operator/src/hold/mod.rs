@@ -35,13 +35,21 @@ pub struct Lookout {
     namespace: String,
     source: DemandSource,
     seen: Mutex<Seen>,
+    /// The definition that stood when it was last looked at.
+    stood: Mutex<Option<String>>,
 }
 
 impl Lookout {
     /// Nothing seen yet.
     #[must_use]
     pub fn new(paced: Paced, namespace: impl Into<String>, source: DemandSource) -> Self {
-        Self { paced, namespace: namespace.into(), source, seen: Mutex::default() }
+        Self {
+            paced,
+            namespace: namespace.into(),
+            source,
+            seen: Mutex::default(),
+            stood: Mutex::default(),
+        }
     }
 
     /// Looks at the lease again and again; `departures` tells how many requests have gone.
@@ -88,13 +96,21 @@ impl Lookout {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).judge(self.source, departures)
     }
 
-    /// Looks at the definition now.
+    /// Looks at the definition now. That it was replaced is told once.
     pub async fn crd(&self) -> Crd {
         let read = self.paced.call(Lane::Lease, |client| async move {
             Api::<CustomResourceDefinition>::all(client).get_opt(CRD).await
         });
         match timeout(LOOK_WITHIN, read).await {
-            Ok(Ok(Some(crd))) if crd.metadata.deletion_timestamp.is_none() => Crd::Stands,
+            Ok(Ok(Some(crd))) if crd.metadata.deletion_timestamp.is_none() => {
+                let mut stood = self.stood.lock().unwrap_or_else(PoisonError::into_inner);
+                let before = std::mem::replace(&mut *stood, crd.metadata.uid.clone());
+                if before.is_some() && before != crd.metadata.uid {
+                    Crd::Replaced
+                } else {
+                    Crd::Stands
+                }
+            }
             Ok(Ok(_)) => Crd::Going,
             Ok(Err(_)) | Err(_) => Crd::Unknown,
         }

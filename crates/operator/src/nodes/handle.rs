@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -71,6 +72,8 @@ pub(super) struct Shared {
     pump: Pump<Key>,
     drains: Drains,
     sink: Mutex<Option<AckSink>>,
+    /// Final acks that found the outbox of the live session full.
+    owed: Mutex<VecDeque<ReclaimAck>>,
 }
 
 impl Nodes {
@@ -79,8 +82,8 @@ impl Nodes {
     pub fn new(config: Config) -> Self {
         let drains = Drains::new(config.paced.clone(), config.clock, config.own_pod.clone());
         let pump = Pump::new(config.slots.clone(), config.clock);
-        let (ledger, sink) = Default::default();
-        Self { shared: Arc::new(Shared { config, ledger, pump, drains, sink }) }
+        let (ledger, sink, owed) = Default::default();
+        Self { shared: Arc::new(Shared { config, ledger, pump, drains, sink, owed }) }
     }
 
     /// A frame was received. `received` rises with everything that the session receives.
@@ -99,6 +102,8 @@ impl Nodes {
     /// A session began; acks go to this sink until it ends.
     pub fn session_began(&self, sink: AckSink) {
         *self.shared.sink() = Some(sink);
+        // What still counts is said again in every session.
+        self.shared.owed().clear();
         self.shared.enter(Ledger::session_began);
     }
 
@@ -269,14 +274,36 @@ impl Shared {
     fn acknowledge(&self, ack: ReclaimAck) {
         let instruction = ack.instruction_id.clone();
         let finished = ack.finished;
-        // The shard has its own timeouts; a final ack is repeated in the next session.
         match &*self.sink() {
+            // The shard has its own timeouts; a final ack is repeated in the next session.
             None => tracing::info!(instruction, finished, "reclaim ack not sent: no session"),
-            Some(sink) if !sink(ack) => {
+            Some(sink) if !sink(ack.clone()) => {
                 tracing::warn!(instruction, finished, "reclaim ack dropped: the outbox is full");
+                // Without it the shard waits for the whole grace, and after a reconnect there
+                // may be more of them than an outbox holds.
+                if finished {
+                    self.owed().push_back(ack);
+                }
             }
             Some(_) => {}
         }
+    }
+
+    /// Says the final acks that found the outbox full, as far as it takes them.
+    fn pay(&self) {
+        let sink = self.sink();
+        let Some(sink) = &*sink else { return };
+        let mut owed = self.owed();
+        while let Some(ack) = owed.pop_front() {
+            if !sink(ack.clone()) {
+                owed.push_front(ack);
+                return;
+            }
+        }
+    }
+
+    fn owed(&self) -> std::sync::MutexGuard<'_, VecDeque<ReclaimAck>> {
+        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn sink(&self) -> std::sync::MutexGuard<'_, Option<AckSink>> {
@@ -288,6 +315,7 @@ impl Shared {
         loop {
             let (now, wall) = (clock.now(), clock.wall());
             let phantoms = self.enter(|ledger| ledger.sweep(now, wall));
+            self.pay();
             self.config.metrics.configured_not_ready_nodes.set(gauge(phantoms));
             clock.sleep_until(now + SWEEP).await;
         }

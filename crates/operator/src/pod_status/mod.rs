@@ -88,21 +88,24 @@ impl PodStatus {
         }
     }
 
-    /// One round; without a need that wants anything it reads and writes nothing.
+    /// One round; without a need that wants anything it asks the API server nothing, and writes
+    /// only where a request still says that a need is unmet which no longer is.
     pub async fn round(&self) {
         let wanting: HashMap<NeedKey, Words, RandomState> =
             self.needs.wanting().iter().map(|(key, now)| (key.clone(), Words::of(now))).collect();
-        if wanting.is_empty() {
-            return;
-        }
-        let waiting = match self.waiting().await {
+        let met = self.needs.silence_is_met().then(Words::met);
+        let waiting = match wanting.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.waiting().await,
+        };
+        let waiting = match waiting {
             Ok(waiting) => waiting,
             Err(error) => {
                 tracing::debug!(%error, "waiting pods not listed; tried again in half a minute");
                 return;
             }
         };
-        let concerned = self.concerned(&wanting);
+        let concerned = self.concerned(&wanting, met.as_ref());
         let plan = {
             let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
             plan(waiting, concerned, &mut limits, Instant::now())
@@ -122,16 +125,25 @@ impl PodStatus {
         }
     }
 
+    /// Requests of needs that want something, and with `met` also those that say of any other
+    /// need that it is unmet: what they say is left from another session, or the limits of the
+    /// minute in which it was met have left them out.
     fn concerned<'a>(
         &self,
         wanting: &'a HashMap<NeedKey, Words, RandomState>,
+        met: Option<&'a Words>,
     ) -> Vec<Concerned<'a>> {
+        if wanting.is_empty() && met.is_none() {
+            return Vec::new();
+        }
         self.writer.requests().with(|requests| {
             let concerned = requests.iter().filter_map(|(key, request)| {
                 let need = &request.demand.as_ref().ok()?.need;
                 let name = NeedRef { fingerprint: need.fingerprint(), group: need.group() };
-                let words = wanting.get(&name)?;
-                Some(Concerned::new(key, request, words))
+                match wanting.get(&name) {
+                    Some(words) => Some(Concerned::new(key, request, words)),
+                    None => Some(Concerned::new(key, request, met.filter(|_| request.denies())?)),
+                }
             });
             concerned.collect()
         })
@@ -160,17 +172,18 @@ impl PodStatus {
 
     /// A pod is being evicted because its machine was reclaimed.
     pub fn evicted(&self, pod: ObjectReference, node: &str, grace: Duration, priority: i32) {
+        if !self.enabled {
+            return;
+        }
         let uid = Uid::of(pod.uid.as_deref().unwrap_or_default());
         let permit = {
             let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
             limits.event(uid, EVICTED, Instant::now())
         };
         match permit {
-            Permit::Granted if self.enabled => {
-                self.events.normal(pod, EVICTED, eviction(node, grace, priority));
-            }
+            Permit::Granted => self.events.normal(pod, EVICTED, eviction(node, grace, priority)),
             Permit::Exhausted => drop(self.metrics.pod_status_skipped.inc()),
-            Permit::Granted | Permit::Repeated => {}
+            Permit::Repeated => {}
         }
     }
 }

@@ -47,7 +47,7 @@ impl<'a> Concerned<'a> {
                     && *told.reason == *words.reason
                     && *told.message == *words.message
             }),
-            denies: told.is_some_and(|told| !told.is_true()),
+            denies: request.denies(),
             words,
         }
     }

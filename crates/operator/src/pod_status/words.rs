@@ -40,6 +40,11 @@ impl Words {
         }
     }
 
+    /// Of a need that is met and waits for nothing.
+    pub(super) fn met() -> Self {
+        Self::of(&Standing { unmet: None, coming: 0 })
+    }
+
     pub(super) fn say(&self) -> Say {
         Say::Satisfied { met: self.met, reason: self.reason.clone(), message: self.message.clone() }
     }

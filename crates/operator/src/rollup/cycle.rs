@@ -23,6 +23,7 @@ use crate::{
     ack::{Job, Pool},
     hold::{Crd, Decision, Facts, Lookout, Loss, decide},
     metrics::{HoldReason, Metrics, RollupPhase},
+    pod_status::Needs,
     session::Demand,
     status::StatusWriter,
 };
@@ -42,6 +43,7 @@ pub struct Cycle {
     ourselves: ObjectReference,
     sending: Mutex<Sending>,
     demanded: watch::Sender<Demanded>,
+    needs: Arc<Needs>,
 }
 
 #[derive(Debug, Default)]
@@ -67,13 +69,15 @@ pub struct Parts {
     pub events: Recorder,
     /// What events about us regard.
     pub ourselves: ObjectReference,
+    /// How needs stand.
+    pub needs: Arc<Needs>,
 }
 
 impl Cycle {
     /// For the cluster of this id.
     #[must_use]
     pub fn new(cluster: &str, parts: Parts) -> Self {
-        let Parts { store, lookout, metrics, events, ourselves } = parts;
+        let Parts { store, lookout, metrics, events, ourselves, needs } = parts;
         Self {
             store,
             ledger: Mutex::new(Ledger::new(cluster)),
@@ -83,6 +87,7 @@ impl Cycle {
             ourselves,
             sending: Mutex::default(),
             demanded: watch::Sender::default(),
+            needs,
         }
     }
 
@@ -156,7 +161,7 @@ impl Cycle {
         let mut sending = self.sending();
         let last_sent = sending.last_sent;
         let cache = self.store.state();
-        let gone = cache == State::Missing || crd == Some(Crd::Going);
+        let gone = cache == State::Missing || matches!(crd, Some(Crd::Going | Crd::Replaced));
         let ledger = self.ledger();
         let now = tokio::time::Instant::now();
         Facts {
@@ -181,6 +186,7 @@ impl Cycle {
             let profile = |need: &Arc<NeedIdentity>| need.profile().fingerprint().clone();
             self.demanded.send_replace(Arc::new(ledger.identities().map(profile).collect()));
         }
+        self.needs.named(ledger.identities().map(|need| (need.fingerprint(), need.group())));
         drop(ledger);
         sending.last_sent = Some(roll_up.requests());
         sending.loss = Loss::default();
@@ -208,6 +214,16 @@ impl Cycle {
                 self.events.warning(self.ourselves.clone(), "RollupHeld", message);
             }
             None => tracing::info!("roll-ups are sent again"),
+        }
+    }
+
+    /// Another replica speaks for this cluster, and it is its word that counts: a hold of ours
+    /// that was never lifted would sound an alarm for ever.
+    pub fn stand_by(&self) {
+        self.sending().held = None;
+        self.metrics.hold(None);
+        for phase in Phase::ALL {
+            self.metrics.capacity_requests(*phase, 0);
         }
     }
 

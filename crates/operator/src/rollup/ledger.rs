@@ -49,7 +49,8 @@ pub struct Ledger {
     candidates: Option<Arc<[Candidate]>>,
     /// Those whose condition `Translatable` does not tell the truth.
     misfits: HashSet<ObjectKey, RandomState>,
-    news: Vec<News>,
+    /// Of each the newest: on a standby nobody takes them.
+    news: HashMap<ObjectKey, News, RandomState>,
     acknowledged: usize,
     departures: u64,
 }
@@ -64,7 +65,7 @@ impl Ledger {
             pending: HashMap::default(),
             candidates: None,
             misfits: HashSet::default(),
-            news: Vec::new(),
+            news: HashMap::default(),
             acknowledged: 0,
             departures: 0,
         }
@@ -114,8 +115,11 @@ impl Ledger {
             });
             if !known {
                 let (key, why) = (key.clone(), why.clone());
-                self.news.push(News { key, generation: after.generation, why });
+                let news = News { key: key.clone(), generation: after.generation, why };
+                self.news.insert(key, news);
             }
+        } else {
+            self.news.remove(key);
         }
     }
 
@@ -127,6 +131,7 @@ impl Ledger {
             self.candidates = None;
         }
         self.misfits.remove(key);
+        self.news.remove(key);
     }
 
     /// Whether a whole list has been taken in.
@@ -191,7 +196,7 @@ impl Ledger {
 
     /// What could not be translated, each generation once.
     pub fn take_news(&mut self) -> Vec<News> {
-        std::mem::take(&mut self.news)
+        self.news.drain().map(|(_, news)| news).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bigfleet_crds::{CapacityRequest, CapacityRequestPhase, keys};
+use bigfleet_crds::{CapacityRequest, CapacityRequestPhase, conditions, keys};
 use bigfleet_net::labels;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
@@ -98,6 +98,12 @@ impl Request {
     #[must_use]
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| &*condition.kind == kind)
+    }
+
+    /// Whether it says that the fleet does not cover it.
+    #[must_use]
+    pub fn denies(&self) -> bool {
+        self.condition(conditions::SATISFIED).is_some_and(|told| !told.is_true())
     }
 
     /// Whether it counts for the same in a roll-up.

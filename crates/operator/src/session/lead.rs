@@ -36,6 +36,12 @@ impl Lead {
         }
     }
 
+    /// Whether another leads, or nobody does yet; not while we are unsure of it.
+    #[must_use]
+    pub fn is_standby(&self) -> bool {
+        *self.leadership.borrow() == Leadership::Standby
+    }
+
     /// Returns when we may dial. Not while the API server is away: another may have the
     /// lease, and we cannot see it.
     pub async fn may_dial(&mut self) {

@@ -191,6 +191,7 @@ impl Once<'_> {
                 if !std::mem::replace(&mut self.resynced, true) {
                     tracing::debug!(term, epoch, "replay complete");
                     parts.downstream.resync();
+                    parts.needs.replayed();
                 }
                 return;
             }
@@ -198,7 +199,10 @@ impl Once<'_> {
         }
         let verdict = self.settle.lock().unwrap_or_else(PoisonError::into_inner).answer(ack);
         match verdict {
-            Some(Verdict::Accepted(candidates)) => parts.pool.acknowledge(&candidates),
+            Some(Verdict::Accepted(candidates)) => {
+                parts.needs.accepted();
+                parts.pool.acknowledge(&candidates);
+            }
             Some(Verdict::Held) => {
                 tracing::warn!(
                     term,

@@ -183,7 +183,11 @@ impl Rig {
     }
 
     fn on(server: Server, size: usize) -> Self {
-        let pool = Arc::new(Pool::new(size, TTL));
+        Self::again(server, Arc::new(Pool::new(size, TTL)))
+    }
+
+    /// Another term with the same pool.
+    fn again(server: Server, pool: Arc<Pool>) -> Self {
         let paced = Paced::new(server.client(), Budget::new(0, 1));
         let shutdown = Shutdown::new();
         let minter = tokio::spawn(mint::run(Arc::clone(&pool), paced, shutdown.clone()));
@@ -255,6 +259,28 @@ async fn an_api_server_that_fails_is_tried_again() {
     rig.wait("filled", |rig| rig.pool.ready() == 3).await;
     assert_eq!(rig.names().len(), 3);
     rig.stop().await;
+}
+
+/// Who loses the lease while the server hangs and gets it back later must not believe for ever
+/// that those tokens are on their way.
+#[tokio::test(start_paused = true)]
+async fn a_term_that_ends_while_tokens_are_minted_leaves_the_next_one_a_full_pool() {
+    for hangs in [seconds(2), seconds(20)] {
+        let server = Server::new();
+        server.serve::<Secret>();
+        server.inject(Fault::latency(hangs).on(Verb::Create, "secrets").times(3));
+        let rig = Rig::on(server, 3);
+        let calls = |rig: &Rig| rig.server.count(Verb::Create, "secrets");
+        rig.wait("under way", |rig| calls(rig) == 3).await;
+        let (server, pool) = (rig.server.clone(), rig.pool.clone());
+        rig.stop().await;
+        if hangs == seconds(2) {
+            assert!(server.all::<Secret>().is_empty(), "nobody has what was made");
+        }
+        let rig = Rig::again(server, pool);
+        rig.wait("filled", |rig| rig.pool.ready() == 3).await;
+        rig.stop().await;
+    }
 }
 
 /// An API server that hangs holds no answer up: tokens that are ready are handed

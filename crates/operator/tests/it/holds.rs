@@ -8,6 +8,7 @@ use bigfleet_operator::hold::{DemandSource, UPC_LEASE};
 use bigfleet_wire::v1alpha1::CapacityNeed;
 use k8s_openapi::{
     api::coordination::v1::Lease,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     apimachinery::pkg::apis::meta::v1::{MicroTime, Time},
 };
 use serde_json::json;
@@ -96,6 +97,51 @@ async fn operator_inv_04_a_deleted_crd_holds_and_its_return_resumes() {
         assert!(first >= 15, "at least as many requests as were last sent: {first}");
     }
     assert_eq!(rig.events("RollupHeld").len(), 1, "told once");
+    rig.running.stop().await;
+}
+
+#[tokio::test]
+async fn operator_inv_04_a_crd_that_goes_slowly_takes_no_demand_along() {
+    let rig = Rig::start().await;
+    for number in 0..10 {
+        rig.request(&format!("cr-{number}"), &json!({}));
+    }
+    rig.shard.until("all demand", |heard| heard.wanted("cpu") == ["10"]).await;
+    let mut going = capacity_request_crd();
+    going.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::now()));
+    rig.server.put(&going);
+    // One request in a roll-up's time: no step is a loss of half.
+    for number in 0..10 {
+        rig.server.remove::<CapacityRequest>(Some("team-a"), &format!("cr-{number}"));
+        rig.until("seen", |rig| rig.running.cycle().requests() == 9 - number).await;
+        assert!(rig.running.cycle().next().await.is_none(), "a part is not told for the whole");
+    }
+    assert_eq!(rig.shard.heard().wanted("cpu"), ["10"]);
+    assert!(!rig.events("RollupHeld").is_empty());
+    rig.running.stop().await;
+}
+
+#[tokio::test]
+async fn operator_inv_04_a_crd_replaced_between_two_looks_is_a_lost_one() {
+    let rig = Rig::start().await;
+    for number in 0..10 {
+        rig.request(&format!("cr-{number}"), &json!({}));
+    }
+    rig.shard.until("all demand", |heard| heard.wanted("cpu") == ["10"]).await;
+    // Gone and back so quickly that the watch has seen nothing but its requests go.
+    let crd = capacity_request_crd();
+    let name = crd.metadata.name.clone().unwrap();
+    rig.server.remove::<CustomResourceDefinition>(None, &name);
+    rig.server.put(&crd);
+    for number in 0..10 {
+        rig.server.remove::<CapacityRequest>(Some("team-a"), &format!("cr-{number}"));
+    }
+    rig.until("held", |rig| !rig.events("RollupHeld").is_empty()).await;
+    assert_eq!(rig.shard.heard().wanted("cpu"), ["10"]);
+    for number in 0..10 {
+        rig.request(&format!("back-{number}"), &json!({"resources": {"cpu": "3"}}));
+    }
+    rig.shard.until("resumed", |heard| heard.wanted("cpu") == ["30"]).await;
     rig.running.stop().await;
 }
 

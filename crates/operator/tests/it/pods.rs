@@ -1,16 +1,26 @@
 //! What waiting pods are told.
 
-use bigfleet_in_cluster::memory::Verb;
+use std::{sync::Arc, time::Duration};
+
+use bigfleet_crds::CapacityRequest;
+use bigfleet_in_cluster::{Budget, Paced, Store, events::Recorder, memory::Verb, store::Selection};
 use bigfleet_model::gate;
-use bigfleet_operator::pod_status::{CONDITIONS, EVENTS};
+use bigfleet_net::shutdown::Shutdown;
+use bigfleet_operator::{
+    Metrics,
+    pod_status::{CONDITIONS, EVENTS, Needs, PodStatus},
+    rollup::Projector,
+    status::StatusWriter,
+};
 use bigfleet_wire::v1alpha1::{
     NeedStatusUpdate, Resources, UnmetReason, shard_message::Payload as Down,
 };
 use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::Condition};
+use kube::Api;
 use serde_json::json;
 
 use crate::{
-    rig::{Rig, request},
+    rig::{Rig, request, server},
     shard::Words,
 };
 
@@ -133,4 +143,60 @@ async fn operator_inv_19_many_waiting_pods_stay_under_the_limits_and_delay_no_st
     assert!(rig.metrics.pod_status_skipped.get() > 0);
     assert!((0..PODS).all(|n| rig.is_acknowledged(&format!("cr-p-{n}"))), "and stay so");
     rig.running.stop().await;
+}
+
+/// Every request says that its need is unmet; that need was met while there was no session.
+#[tokio::test(start_paused = true)]
+async fn what_an_earlier_session_left_unmet_is_mended_within_the_limits() {
+    const REQUESTS: usize = CONDITIONS + 50;
+    let server = server();
+    let denial = json!([{
+        "type": "Satisfied", "status": "False", "reason": "NoMatchingSupply", "message": "none",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]);
+    for number in 0..REQUESTS {
+        let mut one = request(&format!("cr-{number}"), &json!({}));
+        one.status.as_mut().unwrap().conditions = serde_json::from_value(denial.clone()).unwrap();
+        server.put(&one);
+    }
+    let paced = Paced::new(server.client(), Budget::new(0, 0));
+    let (store, projector) = (Store::new("capacityrequests"), Arc::new(Projector::default()));
+    let stop = Shutdown::new();
+    let following = tokio::spawn({
+        let (store, projector, stop) = (store.clone(), projector.clone(), stop.clone());
+        let api = Api::<CapacityRequest>::all(server.client());
+        let project = move |object: &CapacityRequest| Some(projector.project(object));
+        async move { store.run(api, Selection::all(), project, stop).await }
+    });
+    store.wait_synced(Duration::from_secs(60)).await.unwrap();
+    let writer = StatusWriter::new(paced.clone(), store, projector);
+    let (needs, metrics) = (Arc::new(Needs::default()), Arc::new(Metrics::default()));
+    let status =
+        PodStatus::new(paced, needs.clone(), writer.into(), Recorder::silent(), metrics, true);
+    let unmet = || {
+        let all = server.all::<CapacityRequest>().into_iter().filter_map(|one| one.status);
+        all.filter(|status| status.conditions[0].status == "False").count()
+    };
+    let pass = |seconds| tokio::time::sleep(Duration::from_secs(seconds));
+
+    pass(600).await;
+    status.round().await;
+    assert_eq!(unmet(), REQUESTS, "nobody has said that it is met");
+    needs.replayed();
+    needs.accepted();
+    status.round().await;
+    assert_eq!(unmet(), REQUESTS, "it may still be told");
+    pass(60).await;
+    status.round().await;
+    assert_eq!(unmet(), REQUESTS - CONDITIONS);
+    pass(60).await;
+    status.round().await;
+    assert_eq!(unmet(), 0);
+    let writes = server.writes();
+    pass(60).await;
+    status.round().await;
+    assert_eq!(server.writes(), writes);
+    assert_eq!(server.count(Verb::List, "pods"), 0, "nobody waits");
+    stop.request();
+    following.await.unwrap();
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bigfleet_crds::keys;
 use bigfleet_in_cluster::events::{Recorder, deployment};
 use bigfleet_in_cluster::lease::Leadership;
-use bigfleet_in_cluster::memory::{Eviction, Server, Verb};
+use bigfleet_in_cluster::memory::{Eviction, Fault, Server, Verb};
 use bigfleet_in_cluster::{Budget, Paced, Store};
 use bigfleet_net::shutdown::Shutdown;
 use bigfleet_operator::Metrics;
@@ -127,6 +127,22 @@ async fn frames_of_a_session_are_followed_at_once_and_those_of_another_cluster_n
     server.withdraw::<bigfleet_crds::UpcomingNode>();
     pass(60).await;
     assert!(side.unready().unwrap().contains("upcomingnodes"));
+    stop.request();
+    running.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_ready_when_every_cache_is_filled_and_not_before() {
+    let server = server();
+    server.inject(Fault::answer(403).on(Verb::List, "nodes").times(20));
+    let (leadership, _) = watch::channel(Leadership::Standby);
+    let side = side(&server, &leadership);
+    let stop = Shutdown::new();
+    let running = tokio::spawn(side.clone().run(stop.clone()));
+    pass(5).await;
+    assert_eq!(side.unready().as_deref(), Some("nodes have not been listed yet"));
+    side.synced(Duration::from_secs(3_600)).await.unwrap();
+    assert_eq!(side.unready(), None);
     stop.request();
     running.await.unwrap();
 }

@@ -1,5 +1,6 @@
 //! Rows of the catalogue about reclaim and drain.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -379,6 +380,58 @@ async fn a_shard_that_goes_away_stops_no_drain_and_is_told_when_it_is_back() {
     rig.idle().await;
     rig.connect();
     assert_eq!(rig.acks("i").len(), 1, "the node carries it no more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instruction_that_the_shard_gave_up_before_the_cordon_touches_nothing() {
+    for same_session in [true, false] {
+        let mut rig = configured().await;
+        rig.put_pod("web", "n");
+        rig.server.away(true);
+        rig.reclaim("i", &["m"], 600);
+        rig.pass(30).await;
+        // Not heard of in time, it is over for the shard, and the machine stays.
+        if same_session {
+            let ended =
+                NodeStateUpdate { ended_instruction_id: "i".into(), ..frame("m", S::Configured) };
+            rig.send(&ended);
+        } else {
+            rig.disconnect();
+            rig.connect();
+            rig.frame("m", S::Configured);
+        }
+        rig.pass(30).await;
+        rig.server.away(false);
+        rig.idle().await;
+        rig.pass(60).await;
+        assert!(!rig.node("n").unschedulable && rig.node("n").instruction.is_none());
+        assert_eq!((rig.pods(), rig.counts.evictions("evicted")), (vec!["web".to_owned()], 0));
+        assert_eq!(rig.acks("i"), [(0, 0, false), (0, 0, true)]);
+        assert_eq!(rig.phase("m"), Some(Phase::Ready));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn final_acks_that_find_the_outbox_full_are_said_when_there_is_room() {
+    let mut rig = Rig::new().await;
+    let machines: Vec<String> = (0..5).map(|number| format!("m-{number}")).collect();
+    for machine in &machines {
+        rig.put_node(&format!("node-of-{machine}"), machine, true);
+        rig.frame(machine, S::Configured);
+    }
+    rig.idle().await;
+    for machine in &machines {
+        rig.reclaim(machine, &[machine.as_str()], 600);
+    }
+    rig.disconnect();
+    rig.idle().await;
+    // All are repeated at once, and the outbox takes two.
+    let room = rig.connect_with_room(2);
+    assert_eq!(machines.iter().filter(|id| !rig.acks(id).is_empty()).count(), 2);
+    room.store(1_000, Ordering::SeqCst);
+    rig.until("the rest", |rig| machines.iter().all(|id| rig.acks(id) == [(1, 1, true)])).await;
+    rig.pass(60).await;
+    assert!(machines.iter().all(|id| rig.acks(id).len() == 1), "each is said once");
 }
 
 #[tokio::test(start_paused = true)]

@@ -151,3 +151,39 @@ async fn a_dead_node_of_a_departed_machine_is_deleted_and_no_other() {
     rig.pass(600).await;
     assert!(there(&rig, "alive"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_between_a_departure_and_its_nodes_end_leaks_no_node() {
+    let mut rig = Rig::new().await;
+    for (node, machine) in [("dead", "m1"), ("alive", "m2"), ("stays", "m3"), ("foreign", "")] {
+        rig.put_node(node, machine, true);
+        if !machine.is_empty() {
+            rig.frame(machine, S::Configured);
+        }
+    }
+    rig.idle().await;
+    for machine in ["m1", "m2"] {
+        rig.send(&NodeStateUpdate { gone: true, ..frame(machine, S::Idle) });
+    }
+    rig.idle().await;
+    for (node, machine) in [("dead", "m1"), ("stays", "m3"), ("foreign", "")] {
+        rig.put_node(node, machine, false);
+    }
+    let mut rig = rig.restart().await;
+    rig.connect();
+    rig.frame("m3", S::Configured);
+    let there = |rig: &Rig, name: &str| rig.server.get::<Node>(None, name).is_some();
+    rig.pass(600).await;
+    assert!(there(&rig, "dead"), "who knows what the replay still holds");
+    rig.nodes.resync();
+    rig.until("deleted", |rig| !there(rig, "dead")).await;
+    rig.pass(600).await;
+    for node in ["alive", "stays", "foreign"] {
+        assert!(there(&rig, node), "{node}");
+    }
+    // The machine comes back, and its Node is its own again.
+    rig.frame("m2", S::Configured);
+    rig.put_node("alive", "m2", false);
+    rig.pass(600).await;
+    assert!(there(&rig, "alive"));
+}

@@ -1,6 +1,7 @@
 //! One operator's nodes over one server; what a shard says is said by the test.
 
 use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -194,6 +195,24 @@ impl Rig {
             true
         }));
         self.capacity.session_began();
+    }
+
+    /// A session begins whose outbox takes so many acks.
+    pub(crate) fn connect_with_room(&mut self, room: usize) -> Arc<AtomicUsize> {
+        let (acks, room) = (self.acks.clone(), Arc::new(AtomicUsize::new(room)));
+        self.received = 0;
+        acks.lock().unwrap().clear();
+        let left = room.clone();
+        self.nodes.session_began(Arc::new(move |ack| {
+            let fits = left.load(Ordering::SeqCst) > 0;
+            if fits {
+                left.fetch_sub(1, Ordering::SeqCst);
+                acks.lock().unwrap().push(ack);
+            }
+            fits
+        }));
+        self.capacity.session_began();
+        room
     }
 
     pub(crate) fn disconnect(&self) {

@@ -11,6 +11,7 @@ mod refused;
 mod strays;
 mod warned;
 mod world;
+mod writes;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -34,11 +35,15 @@ use tokio::{
 };
 use warned::Warned;
 pub use world::{Claim, Group, Scope, Volume, World};
+use writes::Writes;
 
 use crate::{desired::Settings, metrics::Metrics};
 
 /// How long the calls that are under way may take when the stop is asked for.
 const FINISH_WITHIN: Duration = Duration::from_secs(5);
+
+/// Between two looks at how our writes go.
+const LOOK_AT_WRITES: Duration = Duration::from_secs(5);
 
 /// How the controller works.
 #[derive(Clone, Debug)]
@@ -77,6 +82,9 @@ struct Shared {
     pass: Mutex<Pass>,
     passed: Notify,
     warned: Mutex<Warned>,
+    writes: Mutex<Writes>,
+    /// When a call that failed was last told of.
+    told_failure: Mutex<Option<Instant>>,
     recorder: Recorder,
     metrics: Arc<Metrics>,
 }
@@ -100,6 +108,8 @@ impl Controller {
             pass: Mutex::default(),
             passed: Notify::new(),
             warned: Mutex::default(),
+            writes: Mutex::default(),
+            told_failure: Mutex::default(),
             recorder,
             metrics,
         });
@@ -178,8 +188,7 @@ impl Controller {
         shared.queue.open();
         loop {
             // What was said before, in this term or an earlier one, does not hold for this pass.
-            shared.metrics.synced.set(0);
-            elector.annotate(keys::SYNCED, "");
+            self.say_synced(elector, false);
             shared.world.until_requests_served().await;
             tokio::select! {
                 () = self.keep_up(elector) => {}
@@ -201,9 +210,14 @@ impl Controller {
             shared.passed.notified().await;
         }
         tracing::info!("every pod has been seen to");
-        // In this order: whoever gets the lease in between looks at the gauge.
-        shared.metrics.synced.set(1);
-        elector.annotate(keys::SYNCED, elector.identity());
+        *lock(&shared.writes) = Writes::default();
+        self.say_synced(elector, true);
+        tokio::join!(self.look_again(), self.vouch(elector));
+    }
+
+    /// A look at everything at each resync.
+    async fn look_again(&self) {
+        let shared = &self.shared;
         shared.delete_orphans().await;
         let mut resync =
             tokio::time::interval_at(Instant::now() + self.options.resync, self.options.resync);
@@ -213,6 +227,33 @@ impl Controller {
             shared.all_pods().into_iter().for_each(|pod| shared.queue.add(pod));
             shared.delete_orphans().await;
         }
+    }
+
+    /// Takes the word back while the server takes none of our writes.
+    async fn vouch(&self, elector: &Elector) {
+        let mut synced = true;
+        loop {
+            tokio::time::sleep(LOOK_AT_WRITES).await;
+            let refused = lock(&self.shared.writes).are_refused(Instant::now());
+            if refused == synced {
+                synced = !refused;
+                self.say_synced(elector, synced);
+                if refused {
+                    tracing::error!(
+                        "no CapacityRequest can be written; the operator holds its roll-ups \
+                         until one can"
+                    );
+                } else {
+                    tracing::info!("CapacityRequests can be written again");
+                }
+            }
+        }
+    }
+
+    fn say_synced(&self, elector: &Elector, synced: bool) {
+        // In this order: whoever gets the lease in between looks at the gauge.
+        self.shared.metrics.synced.set(i64::from(synced));
+        elector.annotate(keys::SYNCED, if synced { elector.identity() } else { "" });
     }
 }
 
@@ -256,8 +297,11 @@ impl Shared {
             let begun = Instant::now();
             let seen = self.reconcile(&key).await;
             self.metrics.reconciled(seen.outcome, begun.elapsed());
-            if seen.settled && lock(&self.pass).settle(&key) {
-                self.passed.notify_one();
+            if seen.settled {
+                lock(&self.writes).settled(&key);
+                if lock(&self.pass).settle(&key) {
+                    self.passed.notify_one();
+                }
             }
             self.queue.done(key, seen.done);
         }

@@ -21,6 +21,9 @@ use crate::{
     pod::Pod,
 };
 
+/// Between two warnings of calls that fail.
+const TELL_FAILURES: Duration = Duration::from_secs(60);
+
 /// How a look at a pod ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
@@ -111,6 +114,7 @@ impl Shared {
             .await;
         match made {
             Ok(made) => {
+                lock(&self.writes).taken();
                 if made.status.is_none() {
                     self.stamp(&made).await;
                 }
@@ -125,8 +129,7 @@ impl Shared {
                     }
                     Seen::PUT_OFF
                 }
-                Refused::Invalid => Seen { settled: true, ..self.failed(key, "create", &error) },
-                Refused::Other => self.failed(key, "create", &error),
+                refused => self.refused(key, "create", &error, refused),
             },
         }
     }
@@ -161,7 +164,7 @@ impl Shared {
             Ok(Some(live)) => live,
             // It went meanwhile.
             Ok(None) => return Seen::FAILED,
-            Err(error) => return self.failed(key, "get", &error),
+            Err(error) => return self.refused(key, "get", &error, Refused::Other),
         };
         if live.metadata.deletion_timestamp.is_some() {
             return Seen::well(Outcome::Exists);
@@ -174,11 +177,11 @@ impl Shared {
             return Seen::well(Outcome::Exists);
         };
         match self.merge(&namespace, name, &patch).await {
-            Ok(_) => Seen::wrote(Outcome::Updated),
-            Err(error) if refusal::code(&error) == Some(422) => {
-                Seen { settled: true, ..self.failed(key, "patch", &error) }
+            Ok(_) => {
+                lock(&self.writes).taken();
+                Seen::wrote(Outcome::Updated)
             }
-            Err(error) => self.failed(key, "patch", &error),
+            Err(error) => self.refused(key, "patch", &error, Refused::of(&error)),
         }
     }
 
@@ -228,8 +231,29 @@ impl Shared {
         self.paced.call(Lane::NodeState, on).await
     }
 
+    /// A pod lacks its request, or has one that is not right.
+    fn refused(&self, key: &ObjectKey, what: &str, error: &kube::Error, refused: Refused) -> Seen {
+        let settled = refused.is_for_good();
+        if !settled {
+            lock(&self.writes).failed(key, Instant::now());
+        }
+        Seen { settled, ..self.failed(key, what, error) }
+    }
+
+    /// Told now and then: what fails for one pod mostly fails for many, and again and again.
     fn failed(&self, key: &ObjectKey, what: &str, error: &kube::Error) -> Seen {
-        tracing::debug!(pod = %key, what, %error, "tried again later");
+        let now = Instant::now();
+        let mut told = lock(&self.told_failure);
+        if told.is_none_or(|at| now >= at + TELL_FAILURES) {
+            *told = Some(now);
+            tracing::warn!(
+                pod = %key, what, %error,
+                "the CapacityRequest of a pod is not as it should be, and this pod may not be the \
+                 only one; tried again until the server takes it"
+            );
+        } else {
+            tracing::debug!(pod = %key, what, %error, "tried again later");
+        }
         Seen::FAILED
     }
 

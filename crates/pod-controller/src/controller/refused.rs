@@ -13,11 +13,22 @@ pub(crate) enum Refused {
     Quota,
     /// This object will never do as it is; others may.
     Invalid,
+    /// A policy of the cluster does not let this object in; others may pass.
+    Denied,
     /// Anything else.
     Other,
 }
 
+/// What admission says when it has judged.
+const DENIED: [&str; 2] = ["denied the request", "denied request"];
+
 impl Refused {
+    /// Whether only this object is refused, and only people can help: nothing else has to wait.
+    #[must_use]
+    pub(crate) fn is_for_good(self) -> bool {
+        matches!(self, Self::Invalid | Self::Denied)
+    }
+
     /// Of an attempt to create a request.
     #[must_use]
     pub(crate) fn of(error: &kube::Error) -> Self {
@@ -35,6 +46,10 @@ impl Refused {
             }
             Some(403) if status.message.contains("exceeded quota") => Self::Quota,
             Some(422) => Self::Invalid,
+            // In the words of webhooks and of policies; a webhook that cannot be asked is a 500.
+            Some(400 | 403) if DENIED.iter().any(|words| status.message.contains(words)) => {
+                Self::Denied
+            }
             _ => Self::Other,
         }
     }
@@ -72,6 +87,22 @@ mod tests {
             ),
             (json!({"code": 404, "reason": "NotFound"}), Refused::Other),
             (json!({"code": 422, "reason": "Invalid"}), Refused::Invalid),
+            (
+                json!({"code": 400, "message":
+                    "admission webhook \"labels.example.com\" denied the request: no team"}),
+                Refused::Denied,
+            ),
+            (
+                json!({"code": 403, "reason": "Forbidden", "message": "capacityrequests \"a\" is \
+                    forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"}),
+                Refused::Denied,
+            ),
+            (json!({"code": 400, "reason": "BadRequest", "message": "bad"}), Refused::Other),
+            (
+                json!({"code": 500, "reason": "InternalError", "message":
+                    "failed calling webhook \"labels.example.com\": connection refused"}),
+                Refused::Other,
+            ),
             (json!({"code": 500, "reason": "InternalError"}), Refused::Other),
         ] {
             let refused = serde_json::from_value(status.clone()).unwrap();

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use bigfleet_crds::CapacityRequest;
+use bigfleet_crds::{CapacityRequest, keys};
+use bigfleet_in_cluster::memory::{Fault, Verb};
+use bigfleet_unschedulable_pod_controller::running::NAME;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Node, PersistentVolume, PersistentVolumeClaim};
 use kube::Resource;
 use serde::de::DeserializeOwned;
@@ -103,5 +106,55 @@ async fn a_definition_that_goes_and_comes_back_is_filled_again() {
         server.number_of::<CapacityRequest>() == 1
     })
     .await;
+    controller.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_only_people_can_mend_does_not_hold_up_the_first_pass() {
+    for (code, says, passes) in [
+        (400, "admission webhook \"labels.example.com\" denied the request: no team", true),
+        (403, "exceeded quota: objects", true),
+        (422, "invalid", true),
+        (403, "cannot create resource", false),
+        (500, "failed calling webhook", false),
+    ] {
+        let server = server();
+        server.put(&pod("refused", &json!({})));
+        let refused = Fault::answer(code).saying(says).on(Verb::Create, "capacityrequests");
+        server.inject(refused);
+        let controller = Running::start(server.client(), "one", false);
+        tokio::time::sleep(SOON).await;
+        assert_eq!(controller.metrics.synced.get(), i64::from(passes), "{code} {says}");
+        server.heal();
+        // It is tried again all the same.
+        let count = || server.number_of::<CapacityRequest>();
+        within(Duration::from_secs(90), "made at last", || count() == 1).await;
+        within(SOON, "seen to", || controller.metrics.synced.get() == 1).await;
+        controller.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_can_write_nothing_takes_its_word_back() {
+    let server = server();
+    server.put(&pod("old", &json!({})));
+    let controller = Running::start(server.client(), "one", true);
+    let synced = || {
+        let lease: Option<Lease> = server.get(Some("bigfleet-system"), NAME);
+        let annotations = lease.and_then(|lease| lease.metadata.annotations).unwrap_or_default();
+        annotations.get(keys::SYNCED).is_some_and(|holder| holder == "one")
+    };
+    within(SOON, "synced", synced).await;
+    server.inject(Fault::answer(500).on(Verb::Create, "capacityrequests"));
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert!(synced(), "nothing has failed");
+    server.put(&pod("new", &json!({})));
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert!(synced(), "it may pass");
+    within(Duration::from_secs(30), "taken back", || !synced()).await;
+    assert_eq!(controller.metrics.synced.get(), 0);
+    server.heal();
+    within(Duration::from_secs(90), "said again", synced).await;
+    assert_eq!(server.number_of::<CapacityRequest>(), 2);
     controller.stop().await;
 }

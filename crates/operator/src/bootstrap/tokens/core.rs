@@ -128,8 +128,10 @@ impl Core {
         self.doom_id(now + LONGEST_PAUSE, id);
     }
 
-    /// Everything that nobody has, for the end: the pool is empty afterwards.
+    /// Everything that nobody has, for the end of a term: the pool is empty afterwards, and what
+    /// was still being minted will not come.
     pub fn abandon(&mut self) -> Vec<Arc<str>> {
+        self.minting = 0;
         self.ready.drain(..).map(|token| Arc::clone(token.id())).collect()
     }
 

@@ -1,6 +1,6 @@
 //! Keeps a pool filled: one `bootstrap.kubernetes.io/token` Secret per token.
 
-use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, future::Future, pin::pin, sync::Arc, time::Duration};
 
 use bigfleet_in_cluster::{Paced, budget::Lane, refusal};
 use bigfleet_net::shutdown::Shutdown;
@@ -28,12 +28,20 @@ pub async fn run(pool: Arc<Pool>, paced: Paced, shutdown: Shutdown) {
     let minter = Minter { pool, paced };
     loop {
         let plan = minter.pool.lock().plan(minter.pool.now());
-        let next = plan.next;
-        let idle = plan.mint == 0 && plan.delete.is_empty();
+        if plan.mint == 0 && plan.delete.is_empty() {
+            tokio::select! {
+                () = shutdown.requested() => break,
+                () = minter.rest(plan.next) => continue,
+            }
+        }
+        let mut following = pin!(minter.follow(plan));
         tokio::select! {
-            () = shutdown.requested() => break,
-            () = minter.follow(plan), if !idle => continue,
-            () = minter.rest(next), if idle => {}
+            () = following.as_mut() => {}
+            () = shutdown.requested() => {
+                // A Secret whose creation nobody waits for would be nobody's to delete.
+                let _ = tokio::time::timeout(LAST_CALLS, following).await;
+                break;
+            }
         }
     }
     let ids = minter.pool.lock().abandon();

@@ -94,8 +94,8 @@ pub enum Answer {
 pub enum Todo {
     /// List the node's pods.
     List,
-    /// Evict a pod, with this grace in seconds instead of its own.
-    Evict(PodView, Option<i64>),
+    /// Evict a pod.
+    Evict(PodView),
     /// Come back with [`Input::Time`] at that moment.
     Wake(Moment),
     /// Tell that this pod cannot be evicted, and why. Once per drain.
@@ -231,14 +231,12 @@ impl Drain {
         }
         match &mut self.round {
             Round::Evicting(round) => {
-                let left = self.deadline.saturating_sub(now);
                 while round.in_flight < AT_ONCE {
                     let own_turn = round.waiting.is_empty() && round.in_flight == 0;
                     let own = || if own_turn { round.own.take() } else { None };
                     let Some(pod) = round.waiting.pop_front().or_else(own) else { break };
                     round.in_flight += 1;
-                    let grace = shortened(pod.grace_seconds, left);
-                    todo.push(Todo::Evict(pod, grace));
+                    todo.push(Todo::Evict(pod));
                 }
                 if round.in_flight == 0 {
                     // What was listed is no longer true: look again at once, but not forever.
@@ -278,7 +276,7 @@ impl Drain {
 
 /// The grace to ask for when the pod's own exceeds the time left. Never 0: that would kill the pod
 /// without asking it.
-fn shortened(own: i64, left: Duration) -> Option<i64> {
+pub(super) fn shortened(own: i64, left: Duration) -> Option<i64> {
     let left = i64::try_from(left.as_millis().div_ceil(1_000)).unwrap_or(i64::MAX).max(1);
     (own > left).then_some(left)
 }
@@ -303,7 +301,7 @@ mod tests {
     fn evicted(todo: &[Todo]) -> Vec<&str> {
         todo.iter()
             .filter_map(|todo| match todo {
-                Todo::Evict(pod, _) => Some(&*pod.name.name),
+                Todo::Evict(pod) => Some(&*pod.name.name),
                 _ => None,
             })
             .collect()

@@ -5,15 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bigfleet_in_cluster::{Lane, Paced, refusal};
+use bigfleet_in_cluster::{Lane, Paced, eviction, refusal};
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::policy::v1::Eviction;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ObjectMeta, Preconditions};
 use kube::Api;
-use kube::api::{ListParams, PostParams};
+use kube::api::ListParams;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::core::shortened;
 use super::{
     Answer, Drain, IN_FLIGHT, Input, Outcome, PodName, PodView, Rotation, Todo, remaining,
 };
@@ -61,7 +60,6 @@ struct Running {
 /// An eviction that waits for its turn.
 struct Call {
     pod: PodView,
-    grace_seconds: Option<i64>,
     start: Arc<Start>,
     inputs: mpsc::UnboundedSender<Input>,
     deadline: Arc<AtomicU64>,
@@ -146,24 +144,21 @@ impl Drains {
 
     async fn evict(&self, call: &Call) -> Answer {
         let clock = self.shared.clock;
-        let late = || {
-            let deadline = call.deadline.load(Ordering::SeqCst);
-            call.stop.is_cancelled() || millis(clock.now()) >= deadline
+        // The time left; none once it is too late.
+        let left = || {
+            let deadline = Moment::from_millis(call.deadline.load(Ordering::SeqCst));
+            let left = deadline.saturating_sub(clock.now());
+            (!call.stop.is_cancelled() && !left.is_zero()).then_some(left)
         };
-        if late() {
+        if left().is_none() {
             return Answer::NotSent;
         }
         let sent = self.shared.paced.call(Lane::Eviction, |client| async move {
-            // The turn may have been long in coming.
-            if late() {
-                return Ok(false);
-            }
-            let api: Api<Pod> = Api::namespaced(client, &call.pod.name.namespace);
-            // Not `Api::evict`: it misnames the delete options, and the server would drop them.
-            let name = &call.pod.name.name;
-            let params = PostParams::default();
-            let _: serde_json::Value =
-                api.create_subresource("eviction", name, &params, &eviction(call)).await?;
+            // The turn may have been long in coming, and counts against the pod's grace.
+            let Some(left) = left() else { return Ok(false) };
+            let PodView { name, uid, grace_seconds, .. } = &call.pod;
+            let grace = shortened(*grace_seconds, left);
+            eviction::evict(client, &name.namespace, &name.name, uid, grace).await?;
             Ok(true)
         });
         let deadline = Moment::from_millis(call.deadline.load(Ordering::SeqCst));
@@ -217,24 +212,6 @@ fn budget_pause(error: &kube::Error) -> Option<Duration> {
     (seconds > 0).then(|| Duration::from_secs(seconds.into()))
 }
 
-fn eviction(call: &Call) -> Eviction {
-    Eviction {
-        metadata: ObjectMeta {
-            name: Some(call.pod.name.name.to_string()),
-            namespace: Some(call.pod.name.namespace.to_string()),
-            ..ObjectMeta::default()
-        },
-        delete_options: Some(DeleteOptions {
-            preconditions: Some(Preconditions {
-                uid: Some(call.pod.uid.to_string()),
-                ..Preconditions::default()
-            }),
-            grace_period_seconds: call.grace_seconds,
-            ..DeleteOptions::default()
-        }),
-    }
-}
-
 struct Task {
     drains: Drains,
     start: Arc<Start>,
@@ -259,7 +236,7 @@ impl Task {
             for todo in drain.step(input, now) {
                 match todo {
                     Todo::List => self.list(now >= deadline),
-                    Todo::Evict(pod, grace_seconds) => self.evict(pod, grace_seconds),
+                    Todo::Evict(pod) => self.evict(pod),
                     Todo::Wake(at) => wake = Some(at),
                     Todo::TellBlocked(pod, why) => self.listener.blocked(start, &pod, &why),
                     Todo::End(outcome) => {
@@ -311,10 +288,9 @@ impl Task {
         });
     }
 
-    fn evict(&self, pod: PodView, grace_seconds: Option<i64>) {
+    fn evict(&self, pod: PodView) {
         let call = Call {
             pod,
-            grace_seconds,
             start: self.start.clone(),
             inputs: self.inputs.clone(),
             deadline: self.deadline.clone(),

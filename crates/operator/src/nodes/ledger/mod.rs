@@ -16,7 +16,7 @@ mod watch;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use bigfleet_crds::UpcomingNodePhase as Phase;
+use bigfleet_crds::{UpcomingNodePhase as Phase, upcoming_node_name};
 
 use super::effect::{Effect, Key};
 use super::identity::{Clues, NodeIndex};
@@ -99,6 +99,11 @@ struct Departed {
 }
 
 impl Departed {
+    /// Of which nothing is known but its id.
+    fn of(machine_id: Arc<str>) -> Self {
+        Self { machine_id, node_name: None, provider_id: None, unlinked: None }
+    }
+
     fn clues(&self) -> Clues<'_> {
         Clues {
             machine_id: &self.machine_id,
@@ -149,6 +154,26 @@ impl Ledger {
                 self.effects.push(Effect::Due { key: key.clone(), urgent: false });
             }
         }
+        self.miss_departed(session);
+    }
+
+    /// Nodes of machines that the replay does not name and that have no object any more: an
+    /// earlier process ended after it had deleted the object and before their kubelet was dead.
+    fn miss_departed(&mut self, session: u64) {
+        if !self.cleanup {
+            return;
+        }
+        let left = |machine: &Arc<str>| {
+            let key: Key = upcoming_node_name(machine).into();
+            let seen = self.records.get(&key).is_some_and(|record| record.seen == session);
+            // An object that stands is pruned, and then its machine has departed.
+            let known =
+                seen || self.objects.get(&key).is_some() || self.departed.contains_key(&key);
+            (!known).then(|| (key, Departed::of(machine.clone())))
+        };
+        let machines = self.nodes.iter().filter_map(|node| node.machine.as_ref());
+        let left: Vec<_> = machines.filter_map(left).collect();
+        self.departed.extend(left);
     }
 
     /// Nothing is known but the session. Nodes of departed machines are deleted if `cleanup`.

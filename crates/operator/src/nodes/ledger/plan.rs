@@ -4,6 +4,7 @@ use bigfleet_crds::{UpcomingNode, keys};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::reclaim::Part;
 use super::{Key, Ledger, Want};
 use crate::dispatch::Moment;
 use crate::nodes::cleanup;
@@ -71,11 +72,8 @@ impl Ledger {
     /// The Node to cordon next. Parts that cannot be carried out are given up.
     fn next_cordon(&mut self, key: &Key, now: Moment) -> Option<Arc<str>> {
         loop {
-            let record = self.records.get(key)?;
-            let part = record.parts.front()?;
-            // The binding that was to be reclaimed is over, or its grace is.
-            let unbound = record.received.unbound.is_some_and(|unbound| unbound > part.order);
-            if !unbound && now < part.deadline {
+            let part = self.records.get(key)?.parts.front()?;
+            if !self.is_over(key, part) && now < part.deadline {
                 match self.resolve(&part.name) {
                     Link::Node(node) => return Some(node.name.clone()),
                     Link::Several | Link::None => {
@@ -178,6 +176,16 @@ impl Ledger {
         };
         let instructed = self.instructed.get(id).copied();
         self.session.is_some_and(|session| record.received.returned(id, instructed, session))
+    }
+
+    /// Whether the reclaim that a part waits for is over before it began: its machine left, or
+    /// the shard has given it up and the machine stays.
+    pub(super) fn is_over(&self, key: &Key, part: &Part) -> bool {
+        let Some(record) = self.records.get(key) else { return false };
+        let received = &record.received;
+        let returned = |session| received.returned(&part.instruction, Some(part.order), session);
+        received.unbound.is_some_and(|unbound| unbound > part.order)
+            || self.session.is_some_and(returned)
     }
 
     /// The dead Node of a machine that left.

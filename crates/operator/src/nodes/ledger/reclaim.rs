@@ -173,9 +173,8 @@ impl Ledger {
         if latest.is_none_or(|latest| latest.order < part.order) {
             self.set_phase(key, Phase::Draining, None);
         }
-        // A frame that came meanwhile says that the binding is over.
-        let unbound = self.records.get(key).and_then(|record| record.received.unbound);
-        if unbound.is_some_and(|unbound| unbound > part.order) {
+        // A frame that came meanwhile says that the binding is over, or the reclaim.
+        if self.is_over(key, &part) {
             self.unmark(key, &id.name);
             self.drain_over(&[part.serial], false);
             return;
