@@ -128,11 +128,14 @@ impl Core {
         self.doom_id(now + LONGEST_PAUSE, id);
     }
 
-    /// Everything that nobody has, for the end of a term: the pool is empty afterwards, and what
-    /// was still being minted will not come.
-    pub fn abandon(&mut self) -> Vec<Arc<str>> {
+    /// Everything that nobody has, for the end of a term: what is ready, and what was replaced
+    /// and not deleted yet. The pool is empty afterwards, and what was still being minted will
+    /// not come.
+    pub fn abandon(&mut self, now: Duration) -> Vec<Arc<str>> {
         self.minting = 0;
-        self.ready.drain(..).map(|token| Arc::clone(token.id())).collect()
+        let due = self.doomed.partition_point(|(at, _)| *at <= now);
+        let replaced = self.doomed.drain(..due).map(|(_, id)| id);
+        replaced.chain(self.ready.drain(..).map(|token| Arc::clone(token.id()))).collect()
     }
 
     /// Drops tokens that would not outlive a blob made now.

@@ -44,7 +44,7 @@ pub async fn run(pool: Arc<Pool>, paced: Paced, shutdown: Shutdown) {
             }
         }
     }
-    let ids = minter.pool.lock().abandon();
+    let ids = minter.pool.lock().abandon(minter.pool.now());
     let last: Vec<_> = ids.into_iter().map(|id| minter.delete(id)).collect();
     if tokio::time::timeout(LAST_CALLS, in_batches(last)).await.is_err() {
         tracing::info!("left unused bootstrap tokens behind; they expire by themselves");
