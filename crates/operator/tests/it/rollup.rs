@@ -311,6 +311,16 @@ fn what_cannot_be_translated_is_told_once_per_generation_and_not_acknowledged() 
     world.known.insert(key, (bad.clone(), after));
     world.put("a", &bad);
     assert_eq!(world.ledger.take_news().len(), 1, "a new generation");
+    // Nobody takes them on a standby: one is enough of each, and none of what is mended.
+    world.put("a", &bad);
+    world.put("a", &bad);
+    world.put("b", &bad);
+    assert_eq!(world.ledger.take_news().len(), 2);
+    world.put("b", &bad);
+    world.put("b", &Spec { kind: Some(1), ..bad.clone() });
+    assert!(world.ledger.take_news().is_empty());
+    let b = world.known.keys().find(|key| *key.name == *"b").unwrap().clone();
+    world.remove(&b);
     world.put("a", &Spec { kind: Some(1), ..bad });
     assert!(world.ledger.take_news().is_empty());
     assert_eq!((world.ledger.misfits().count(), world.ledger.candidates().len()), (0, 1));

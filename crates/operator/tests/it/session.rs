@@ -4,12 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use bigfleet_in_cluster::memory::{Fault, Verb};
 use bigfleet_net::tls::{Security, Tls};
+use bigfleet_operator::hold::DemandSource;
 use bigfleet_testkit::pki::{Material, Pki};
 use bigfleet_wire::v1alpha1::{
     AvailableCapacityUpdate, BootstrapRequest, NodeStateUpdate, ReclaimInstruction,
     shard_message::Payload as Down,
 };
 use k8s_openapi::api::coordination::v1::Lease;
+use prometheus_client::registry::Registry;
 use serde_json::json;
 
 use crate::{
@@ -144,6 +146,30 @@ async fn operator_inv_16_whoever_sees_another_with_the_lease_closes() {
     rig.server.put(&lease);
     rig.shard.until("closed", |heard| heard.live_sessions() == 0).await;
     assert!(rig.side.has("ended"));
+    rig.running.stop().await;
+}
+
+#[tokio::test]
+async fn a_standby_holds_nothing() {
+    let rig = Rig::with(server(), |options| {
+        options.leader_elect = true;
+        options.demand_source = DemandSource::Upc;
+    })
+    .await;
+    let held = |rig: &Rig| {
+        let mut registry = Registry::default();
+        rig.metrics.register(&mut registry);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        text.contains("rollup_held{reason=\"demand_source\"} 1")
+    };
+    rig.until("held", held).await;
+    let mut lease: Lease = rig.server.get(Some("bigfleet-system"), "bigfleet-operator").unwrap();
+    let spec = lease.spec.as_mut().unwrap();
+    spec.holder_identity = Some("somebody".to_owned());
+    rig.server.put(&lease);
+    rig.shard.until("closed", |heard| heard.live_sessions() == 0).await;
+    rig.until("not held", |rig| !held(rig)).await;
     rig.running.stop().await;
 }
 
