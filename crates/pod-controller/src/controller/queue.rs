@@ -18,6 +18,10 @@ const LAST_RETRY: Duration = Duration::from_secs(60);
 /// with a stale cache) must not make us race him.
 const REST: Duration = Duration::from_millis(50);
 
+/// A write that no event has shown by then is looked for. Undone while the watch was broken, it
+/// is in no list, and nothing would ever tell.
+const UNSEEN: Duration = Duration::from_secs(4);
+
 /// How a look at a pod ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Done {
@@ -62,7 +66,7 @@ enum Place {
     /// Something changed meanwhile.
     RunningStale,
     Waiting(Instant),
-    /// Not before then, and only if something was asked for.
+    /// Not before then.
     Resting {
         until: Instant,
         asked: bool,
@@ -144,7 +148,8 @@ impl Queue {
                 Place::Waiting(due) if due == at => {}
                 Place::Resting { until, asked: true } if until == at => {}
                 Place::Resting { until, asked: false } if until == at => {
-                    state.entries.remove(&key);
+                    entry.place = Place::Waiting(at + UNSEEN);
+                    state.later.push(Reverse((at + UNSEEN, key)));
                     continue;
                 }
                 _ => continue,
@@ -298,11 +303,28 @@ mod tests {
             queue.add(key("a"));
             assert_eq!(queue.next().await, key("a"));
             assert_eq!(begun.elapsed(), REST);
-            queue.done(key("a"), Done::Wrote);
-            tokio::time::sleep(2 * REST).await;
-            assert_eq!(take(&queue), None);
-            assert!(queue.state().entries.is_empty(), "forgotten after the rest");
+            queue.done(key("a"), Done::Settled);
+            assert!(queue.state().entries.is_empty(), "forgotten when all is well");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_that_nothing_shows_is_looked_for() {
+        let queue = queue();
+        queue.add(key("a"));
+        assert_eq!(queue.next().await, key("a"));
+        let begun = Instant::now();
+        queue.done(key("a"), Done::Wrote);
+        assert_eq!(queue.next().await, key("a"));
+        assert_eq!(begun.elapsed(), REST + UNSEEN);
+        queue.done(key("a"), Done::Wrote);
+        tokio::time::sleep(2 * REST).await;
+        queue.add(key("a"));
+        assert_eq!(take(&queue), Some(key("a")), "an event that shows it comes first");
+        queue.done(key("a"), Done::Settled);
+        tokio::time::sleep(2 * UNSEEN).await;
+        assert_eq!(take(&queue), None);
+        assert!(queue.state().entries.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
