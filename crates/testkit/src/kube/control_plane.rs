@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::Error;
+use super::audit::{self, Removal};
 use super::binaries::Binaries;
 use super::certificates::Certificates;
 use super::component::{Component, Place};
@@ -83,6 +84,9 @@ impl ControlPlane {
             certificates,
             kubeconfig,
         };
+        let policy = place.audit_policy();
+        std::fs::write(&policy, audit::policy().to_string())
+            .map_err(Error::io(format!("cannot write {}", policy.display())))?;
         let mut cluster = Self { processes: Vec::new(), binaries, place, folder };
         Component::SERVER.into_iter().try_for_each(|component| cluster.launch(component))?;
         cluster.wait_until_ready()?;
@@ -115,6 +119,12 @@ impl ControlPlane {
     #[must_use]
     pub fn apiserver_port(&self) -> u16 {
         self.place.apiserver_port
+    }
+
+    /// Every call so far that took a pod away or tried to, whatever its answer.
+    pub fn pod_removals(&self) -> Result<Vec<Removal>, Error> {
+        let log = self.place.audit_log();
+        audit::removals(&log).map_err(Error::io(format!("cannot read {}", log.display())))
     }
 
     /// A `kubectl` command as the administrator of this control plane.
