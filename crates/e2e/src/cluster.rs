@@ -104,6 +104,19 @@ impl Cluster {
         self.account("bigfleet-unschedulable-pod-controller", port)
     }
 
+    /// Gives the operator the rights that its chart adds for a pool of join tokens.
+    pub fn allow_bootstrap_tokens(&self) {
+        let (chart, _) = CHARTS[0];
+        let parts = [
+            "--set=clusterID=c,shardAddress=s:7780",
+            "--set=bootstrapTokens.pool=1,bootstrapTokens.apiServer=https://a:6443",
+            "--show-only=templates/rbac.yaml",
+            // Most of it is there already.
+            "--take-ownership",
+        ];
+        apply_parts(&self.plane, chart, &parts);
+    }
+
     /// A kubeconfig with the rights that the local provider asks for.
     #[must_use]
     pub fn local_provider_kubeconfig(&self) -> PathBuf {
@@ -183,6 +196,30 @@ impl Cluster {
     {
         let api = Api::<K>::all(self.client.clone());
         api.list(&ListParams::default()).await.unwrap().items
+    }
+
+    /// How many objects of a kind there are, without reading them all.
+    pub async fn count<K>(&self) -> usize
+    where
+        K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
+    {
+        let list = Api::<K>::all(self.client.clone());
+        let list = list.list_metadata(&ListParams::default().limit(1)).await.unwrap();
+        let rest = list.metadata.remaining_item_count.unwrap_or_default();
+        list.items.len() + usize::try_from(rest).unwrap_or_default()
+    }
+
+    /// Runs `kubectl` as the administrator; what it printed.
+    ///
+    /// # Panics
+    ///
+    /// When it refuses.
+    pub fn kubectl(&self, args: &[&str]) -> String {
+        let mut command = self.plane.kubectl();
+        let output = tokio::task::block_in_place(|| command.args(args).output()).unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "kubectl {args:?}: {said}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
     /// Waits until that many pods of a workload run.

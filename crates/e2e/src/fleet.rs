@@ -85,6 +85,12 @@ impl Fleet {
         &self.shard
     }
 
+    /// Address of the provider, for a proxy.
+    #[must_use]
+    pub fn provider_addr(&self) -> &str {
+        &self.provider
+    }
+
     /// A file of this test, gone with it.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {

@@ -18,5 +18,7 @@
 pub mod agent;
 pub mod cluster;
 pub mod fleet;
+pub mod measure;
+pub mod tap;
 pub mod wait;
 pub mod workload;

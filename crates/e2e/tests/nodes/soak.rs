@@ -9,7 +9,12 @@
 use std::time::{Duration, Instant};
 
 use bigfleet_crds::{AvailableCapacity, CapacityRequest, UpcomingNode};
-use bigfleet_e2e::{fleet::Part, wait::eventually, workload::Workload};
+use bigfleet_e2e::{
+    fleet::Part,
+    measure::{number, quantile, seed},
+    wait::eventually,
+    workload::Workload,
+};
 use bigfleet_scripted::random::Random;
 use k8s_openapi::api::coordination::v1::Lease;
 
@@ -47,7 +52,7 @@ fn growth(samples: &[Sample]) -> Vec<String> {
     let p99 = |part: &[Sample]| {
         let mut all: Vec<_> = part.iter().flat_map(|sample| &sample.changes).copied().collect();
         all.sort_unstable();
-        all[(all.len() * 99).div_ceil(100) - 1]
+        quantile(&all, 99)
     };
     let (before, after) = (p99(early), p99(late));
     if after > before * 3 / 2 + Duration::from_secs(5) {
@@ -61,16 +66,12 @@ fn growth(samples: &[Sample]) -> Vec<String> {
     problems
 }
 
-fn number(variable: &str, otherwise: u64) -> u64 {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
-}
-
 #[ignore = "takes BIGFLEET_SOAK_MINUTES, 30 unless given"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_38_nothing_grows_in_a_soak() {
     let minutes = number("BIGFLEET_SOAK_MINUTES", 30);
-    let seed = number("BIGFLEET_SOAK_SEED", u64::from(std::process::id()));
-    println!("BIGFLEET_SOAK_MINUTES={minutes} BIGFLEET_SOAK_SEED={seed}");
+    println!("BIGFLEET_SOAK_MINUTES={minutes}");
+    let seed = seed("BIGFLEET_SOAK_SEED");
     let Some(mut scene) = Scene::start_or_skip().await else { return };
     for name in WORKLOADS {
         scene.cluster.create(&Workload::new("default", name).replicas(0).deployment()).await;

@@ -64,6 +64,16 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// What the server says that it was asked to do.
+    pub(crate) fn audit_log(&self) -> PathBuf {
+        self.folder.join("audit.log")
+    }
+
+    /// What of it.
+    pub(crate) fn audit_policy(&self) -> PathBuf {
+        self.folder.join("audit-policy.json")
+    }
+
     fn etcd_url(&self) -> String {
         format!("http://127.0.0.1:{}", self.etcd_port)
     }
@@ -101,12 +111,14 @@ fn apiserver(place: &Place) -> Vec<OsString> {
         // Without a controller manager no namespace gets its default account, and every pod would
         // be refused for the lack of it.
         flag("disable-admission-plugins", "ServiceAccount"),
+        flag("audit-policy-file", place.audit_policy()),
+        flag("audit-log-path", place.audit_log()),
     ]
 }
 
 /// Those that a workload's life needs. Without the node lifecycle's the taint of a new Node that is
-/// not ready yet would never be lifted.
-const CONTROLLERS: [&str; 10] = [
+/// not ready yet would never be lifted; without the cleaner a join token would outlive its expiry.
+const CONTROLLERS: [&str; 11] = [
     "daemonset-controller",
     "deployment-controller",
     "disruption-controller",
@@ -117,6 +129,7 @@ const CONTROLLERS: [&str; 10] = [
     "pod-garbage-collector-controller",
     "replicaset-controller",
     "statefulset-controller",
+    "token-cleaner-controller",
 ];
 
 fn controller_manager(place: &Place) -> Vec<OsString> {

@@ -10,14 +10,16 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::Error;
+use super::audit::{self, Removal};
 use super::binaries::Binaries;
 use super::certificates::Certificates;
 use super::component::{Component, Place};
 use super::kubeconfig::{self, User};
 use super::process::Process;
 
-/// A server is ready about 4 s after its start; a busy machine takes longer.
-const READY_WITHIN: Duration = Duration::from_secs(90);
+/// A server is ready about 4 s after its start; a busy machine takes longer, a very busy one has
+/// been seen to take two minutes.
+const READY_WITHIN: Duration = Duration::from_secs(300);
 
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(200);
@@ -83,6 +85,9 @@ impl ControlPlane {
             certificates,
             kubeconfig,
         };
+        let policy = place.audit_policy();
+        std::fs::write(&policy, audit::policy().to_string())
+            .map_err(Error::io(format!("cannot write {}", policy.display())))?;
         let mut cluster = Self { processes: Vec::new(), binaries, place, folder };
         Component::SERVER.into_iter().try_for_each(|component| cluster.launch(component))?;
         cluster.wait_until_ready()?;
@@ -115,6 +120,12 @@ impl ControlPlane {
     #[must_use]
     pub fn apiserver_port(&self) -> u16 {
         self.place.apiserver_port
+    }
+
+    /// Every call so far that took a pod away or tried to, whatever its answer.
+    pub fn pod_removals(&self) -> Result<Vec<Removal>, Error> {
+        let log = self.place.audit_log();
+        audit::removals(&log).map_err(Error::io(format!("cannot read {}", log.display())))
     }
 
     /// A `kubectl` command as the administrator of this control plane.

@@ -13,6 +13,7 @@
 //! them the test is skipped with a message; `BIGFLEET_REQUIRE_KUBE=1` turns
 //! the skip into a failure, so that CI cannot go green by skipping.
 
+mod audit;
 mod binaries;
 mod certificates;
 mod component;
@@ -21,5 +22,6 @@ mod error;
 mod kubeconfig;
 mod process;
 
+pub use audit::Removal;
 pub use control_plane::ControlPlane;
 pub use error::Error;

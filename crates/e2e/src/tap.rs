@@ -1,0 +1,136 @@
+//! Stands between an operator and its real shard, passes every frame on as it is, and writes down
+//! what a shard heard: no shard tells its roll-ups one by one.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bigfleet_net::{
+    grpc::{self, GrpcServer},
+    listen::ListenAddr,
+    message_limits,
+    readiness::Readiness,
+    rule::Rule,
+    shutdown::Shutdown,
+    tls::Security,
+};
+use bigfleet_wire::v1alpha1::{
+    ClusterCapacityNeeds, OperatorMessage, ShardMessage, operator_message::Payload as Up,
+    shard_client::ShardClient, shard_message::Payload as Down, shard_server,
+};
+use tokio::{task::JoinHandle, time::Instant};
+use tokio_stream::{Stream, StreamExt};
+use tonic::{Request, Response, Status, Streaming};
+
+/// A running tap. Dropping it cuts its sessions.
+#[derive(Debug)]
+pub struct Tap {
+    addr: String,
+    passed: Arc<Mutex<Passed>>,
+    served: JoinHandle<Result<(), bigfleet_net::Error>>,
+}
+
+/// A roll-up on its way to the shard.
+#[derive(Debug, Clone)]
+pub struct RollUp {
+    /// The session that it came in, from 1.
+    pub session: usize,
+    /// When it came by.
+    pub at: Instant,
+    /// What it says.
+    pub needs: ClusterCapacityNeeds,
+}
+
+#[derive(Debug, Default)]
+struct Passed {
+    sessions: usize,
+    roll_ups: Vec<RollUp>,
+    refusals: Vec<String>,
+}
+
+impl Tap {
+    /// Listens on a free port of this machine for an operator of the shard at `shard`.
+    pub async fn start(shard: &str) -> Self {
+        let loopback: ListenAddr = "127.0.0.1:0".parse().unwrap();
+        let listener = loopback.bind().await.unwrap();
+        let addr = listener.local_addr().unwrap().to_string();
+        let passed = Arc::<Mutex<Passed>>::default();
+        let service = Service { shard: shard.to_owned(), passed: passed.clone() };
+        let service = message_limits!(shard_server::ShardServer::new(service));
+        let server = GrpcServer::new(Security::Plaintext, Readiness::new("a tap"));
+        let served = tokio::spawn(server.add_service(service).serve(listener, Shutdown::new()));
+        Self { addr, passed, served }
+    }
+
+    /// Where operators connect.
+    #[must_use]
+    pub fn addr(&self) -> &str {
+        &self.addr
+    }
+
+    /// All roll-ups so far, in order.
+    #[must_use]
+    pub fn roll_ups(&self) -> Vec<RollUp> {
+        lock(&self.passed).roll_ups.clone()
+    }
+
+    /// What the shard said of roll-ups that it refused.
+    #[must_use]
+    pub fn refusals(&self) -> Vec<String> {
+        lock(&self.passed).refusals.clone()
+    }
+}
+
+impl Drop for Tap {
+    fn drop(&mut self) {
+        self.served.abort();
+    }
+}
+
+fn lock(passed: &Mutex<Passed>) -> MutexGuard<'_, Passed> {
+    passed.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Service {
+    shard: String,
+    passed: Arc<Mutex<Passed>>,
+}
+
+#[tonic::async_trait]
+impl shard_server::Shard for Service {
+    type SessionStream = Pin<Box<dyn Stream<Item = Result<ShardMessage, Status>> + Send>>;
+
+    async fn session(
+        &self,
+        request: Request<Streaming<OperatorMessage>>,
+    ) -> Result<Response<Self::SessionStream>, Status> {
+        let channel = grpc::connect(&self.shard, &Security::Plaintext, Rule::any_shard()).await;
+        let channel = channel.map_err(|error| Status::unavailable(error.to_string()))?;
+        let session = {
+            let mut passed = lock(&self.passed);
+            passed.sessions += 1;
+            passed.sessions
+        };
+        let passed = self.passed.clone();
+        // A session that breaks on this side ends on the other.
+        let up = request.into_inner().map_while(Result::ok).map(move |frame| {
+            if let Some(Up::Rollup(needs)) = &frame.payload {
+                let (at, needs) = (Instant::now(), needs.clone());
+                lock(&passed).roll_ups.push(RollUp { session, at, needs });
+            }
+            frame
+        });
+        let mut client = message_limits!(ShardClient::new(channel));
+        let passed = self.passed.clone();
+        let down = client.session(up).await?.into_inner().map(move |frame| {
+            if let Ok(ShardMessage { payload: Some(Down::Ack(ack)) }) = &frame
+                && ack.echo.starts_with("rollup_rejected")
+            {
+                lock(&passed).refusals.push(ack.echo.clone());
+            }
+            frame
+        });
+        Ok(Response::new(Box::pin(down)))
+    }
+}
