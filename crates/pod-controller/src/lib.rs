@@ -1,7 +1,8 @@
 //! One CapacityRequest per pod, for the pod's whole life (kubernetes chapter §8).
 //!
-//! The rules are functions of what is known, without a clock or a network: [`desired`] says
-//! what must happen for one pod. [`controller`] keeps what is known and does what they say.
+//! The rules are functions of what is known, without a clock or a network:
+//! [`desired()`](desired::desired) says what must happen for one pod. [`controller`] keeps what
+//! is known and does what they say.
 
 pub mod class_defaults;
 pub mod co_location;

@@ -1,7 +1,7 @@
 //! The double-brace language in which charts are written, without Sprig
 //! (kubernetes chapter §5).
 //!
-//! Source → [`lexer`] → [`parser`] → [`node`]s → [`eval`] → bytes. Whatever the
+//! Source → `lexer` → `parser` → `node`s → `eval` → bytes. Whatever the
 //! source, parsing takes time in proportion to its length, and rendering stops
 //! at its [`Limits`].
 
