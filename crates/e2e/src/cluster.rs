@@ -1,8 +1,11 @@
 //! A cluster for one test.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use bigfleet_in_cluster::client;
+use bigfleet_in_cluster::{client, refusal};
 use bigfleet_testkit::kube::ControlPlane;
 use k8s_openapi::{
     NamespaceResourceScope,
@@ -19,11 +22,14 @@ use kube::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::{Instant, sleep},
+};
 
 use crate::{
     agent::{Agent, Habits},
-    wait::eventually,
+    wait::{PATIENCE, eventually},
 };
 
 /// Where the processes under test belong.
@@ -172,7 +178,8 @@ impl Cluster {
     /// All pods of a workload.
     pub async fn pods(&self, namespace: &str, app: &str) -> Vec<Pod> {
         let api = Api::<Pod>::namespaced(self.client.clone(), namespace);
-        api.list(&ListParams::default().labels(&format!("app={app}"))).await.unwrap().items
+        let of_app = ListParams::default().labels(&format!("app={app}"));
+        patiently(|| api.list(&of_app)).await.items
     }
 
     /// How many pods of a workload run and are not about to end.
@@ -195,7 +202,8 @@ impl Cluster {
         K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
     {
         let api = Api::<K>::all(self.client.clone());
-        api.list(&ListParams::default()).await.unwrap().items
+        let everything = ListParams::default();
+        patiently(|| api.list(&everything)).await.items
     }
 
     /// How many objects of a kind there are, without reading them all.
@@ -203,8 +211,9 @@ impl Cluster {
     where
         K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
     {
-        let list = Api::<K>::all(self.client.clone());
-        let list = list.list_metadata(&ListParams::default().limit(1)).await.unwrap();
+        let api = Api::<K>::all(self.client.clone());
+        let one = ListParams::default().limit(1);
+        let list = patiently(|| api.list_metadata(&one)).await;
         let rest = list.metadata.remaining_item_count.unwrap_or_default();
         list.items.len() + usize::try_from(rest).unwrap_or_default()
     }
@@ -226,6 +235,24 @@ impl Cluster {
     pub async fn until_running(&self, namespace: &str, app: &str, count: usize) {
         let what = format!("{count} running pods of {namespace}/{app}");
         eventually(&what, || async { self.running(namespace, app).await == count }).await;
+    }
+}
+
+/// Reads again where the server was too busy to answer.
+async fn patiently<T, F>(mut read: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Result<T, kube::Error>>,
+{
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match read().await {
+            Ok(answer) => return answer,
+            Err(error) => assert!(
+                refusal::is_passing(&error) && Instant::now() < deadline,
+                "the server does not say: {error}"
+            ),
+        }
+        sleep(Duration::from_millis(500)).await;
     }
 }
 

@@ -72,7 +72,19 @@ impl Tap {
     /// All roll-ups so far, in order.
     #[must_use]
     pub fn roll_ups(&self) -> Vec<RollUp> {
-        lock(&self.passed).roll_ups.clone()
+        self.roll_ups_after(0)
+    }
+
+    /// Those after the first so many.
+    #[must_use]
+    pub fn roll_ups_after(&self, count: usize) -> Vec<RollUp> {
+        lock(&self.passed).roll_ups.iter().skip(count).cloned().collect()
+    }
+
+    /// The newest.
+    #[must_use]
+    pub fn newest(&self) -> Option<RollUp> {
+        lock(&self.passed).roll_ups.last().cloned()
     }
 
     /// What the shard said of roll-ups that it refused.

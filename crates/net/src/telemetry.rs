@@ -24,9 +24,11 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// Libraries whose debug lines drown ours; a directive of their own wins.
 const NOISY: [&str; 6] = ["h2", "hyper", "hyper_util", "rustls", "tonic", "tower"];
 
-/// The consensus library tells every heartbeat at info and an orderly stop as an error;
-/// what an operator must know of it, the coordinator says itself.
-const SILENT: &str = "openraft";
+/// Libraries whose lines say less than ours about the same thing. The consensus library tells
+/// every heartbeat at info and an orderly stop as an error; Kubernetes clients tell every attempt
+/// as an error that does not reach the server, hundreds in an outage. What an operator must know
+/// of them, those who call them say themselves.
+const SILENT: [&str; 3] = ["openraft", "kube_client", "kube_runtime"];
 
 /// `--log-level`: one level, or levels per module.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,9 +63,9 @@ impl LogLevel {
         let verbose =
             |level: &str| ["debug", "trace"].iter().any(|v| v.eq_ignore_ascii_case(level));
         let mut directives: Vec<String> = if self.0.split(',').any(verbose) {
-            NOISY.iter().chain([&SILENT]).map(|name| format!("{name}=info")).collect()
+            NOISY.iter().chain(&SILENT).map(|name| format!("{name}=info")).collect()
         } else {
-            vec![format!("{SILENT}=off")]
+            SILENT.iter().map(|name| format!("{name}=off")).collect()
         };
         // Of two directives for one module the later wins.
         directives.push(self.0.clone());

@@ -90,6 +90,11 @@ async fn five_hundred_pods_come_from_nothing_and_go_to_nothing() {
 
     let began = Instant::now();
     site.cluster.kubectl(&["scale", "deployment", "--all", "--replicas=0"]);
+    within(Duration::from_secs(300), "no request is left", || async {
+        site.cluster.count::<CapacityRequest>().await == 0
+    })
+    .await;
+    println!("no pod and no request was left after {:?}", began.elapsed());
     site.until_empty(Duration::from_secs(300)).await;
     eventually("all machines are back", || async { site.machines_away().await < 0.5 }).await;
     println!("nothing was left after {:?}", began.elapsed());

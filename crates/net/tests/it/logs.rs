@@ -91,6 +91,18 @@ fn levels_hold_and_libraries_stay_quiet() {
     }
 }
 
+#[test]
+fn libraries_whose_callers_speak_are_silent_until_asked() {
+    for (level, told) in [("info", false), ("debug", true), ("info,kube_client=error", true)] {
+        let (buffer, _guard) = capture(level, LogFormat::Text);
+        tracing::error!(target: "kube_client::client::builder", "failed with error");
+        tracing::warn!("ours");
+        let text = buffer.text();
+        assert_eq!(text.contains("failed with error"), told, "{level}: {text}");
+        assert!(text.contains("ours"));
+    }
+}
+
 #[tokio::test]
 async fn plaintext_to_the_network_is_a_warning() {
     let pki = Pki::new().unwrap();

@@ -111,6 +111,16 @@ impl Book {
     }
 }
 
+/// What a roll-up says too little of.
+fn lacks(roll_up: &ClusterCapacityNeeds, floor: &BTreeMap<i32, i64>) -> Vec<String> {
+    let (said, at) = (churn::demand(roll_up), roll_up.timestamp_unix_nanos);
+    let short = floor.iter().filter_map(|(bucket, least)| {
+        let said = said.get(bucket).copied().unwrap_or_default();
+        (said < *least).then(|| format!("bucket {bucket} at {at}: {said}m of {least}m"))
+    });
+    short.collect()
+}
+
 /// When a pod was asked to leave, at the latest; whole seconds are all that it says.
 fn leaves(pod: &Pod) -> Option<Time> {
     let at = pod.metadata.deletion_timestamp.as_ref()?.0.as_second();
@@ -135,13 +145,7 @@ impl Ledger {
     /// What a roll-up lacks, and how much it had to hold.
     pub(crate) fn judge(&self, roll_up: &ClusterCapacityNeeds) -> (Vec<String>, i64) {
         let floor = lock(&self.book).floor(roll_up.timestamp_unix_nanos);
-        let said = churn::demand(roll_up);
-        let short = floor.iter().filter_map(|(bucket, least)| {
-            let said = said.get(bucket).copied().unwrap_or_default();
-            let at = roll_up.timestamp_unix_nanos;
-            (said < *least).then(|| format!("bucket {bucket} at {at}: {said}m of {least}m"))
-        });
-        (short.collect(), floor.values().sum())
+        (lacks(roll_up, &floor), floor.values().sum())
     }
 
     pub(crate) fn twins(&self) -> Vec<String> {
@@ -221,6 +225,7 @@ async fn follow_requests(api: Api<CapacityRequest>, book: Arc<Mutex<Book>>) {
 
 #[cfg(test)]
 mod tests {
+    use bigfleet_wire::v1alpha1::CapacityNeed;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time as Stamp};
     use serde_json::json;
 
@@ -263,6 +268,18 @@ mod tests {
         assert_eq!(floor(&book, 12), BTreeMap::new());
         let one = BTreeMap::from([(bucket, PROCESSORS * 1000)]);
         assert_eq!(floor(&book, 13), one);
+        let mut need = CapacityNeed {
+            interruption_penalty_bucket: bucket,
+            aggregate_resources: [("cpu".to_owned(), PROCESSORS.to_string())].into(),
+            ..CapacityNeed::default()
+        };
+        let roll_up = |need: &CapacityNeed| ClusterCapacityNeeds {
+            needs: vec![need.clone()],
+            ..ClusterCapacityNeeds::default()
+        };
+        assert_eq!(lacks(&roll_up(&need), &one), Vec::<String>::new());
+        need.interruption_penalty_bucket += 1;
+        assert_eq!(lacks(&roll_up(&need), &one).len(), 1, "the demand of others is no help");
         book.pod(&pod("one", Some(20)), 22 * SECOND);
         book.pod_gone("one", 24 * SECOND);
         assert_eq!(floor(&book, 19), one);

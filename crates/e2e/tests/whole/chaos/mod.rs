@@ -47,6 +47,9 @@ const TOKENS: &[&str] = &[
 /// All is well again within this time: the longest pauses of all who try again, one after another.
 const RECOVERY: Duration = Duration::from_secs(240);
 
+/// What happened before this time, in nanoseconds, is known while nothing is wrong.
+const KNOWN: ledger::Time = 10_000_000_000;
+
 /// Rounds between two looks at pods that run.
 const ROUNDS: usize = 3;
 
@@ -150,7 +153,7 @@ impl Run {
         for (name, part) in parts {
             assert!(part.process().is_running(), "{name} ended: {}", part.process().tail());
         }
-        for roll_up in self.site.tap.roll_ups().iter().skip(self.tally.roll_ups.0) {
+        for roll_up in self.site.tap.roll_ups_after(self.tally.roll_ups.0) {
             if roll_up.needs.timestamp_unix_nanos >= until {
                 break;
             }
@@ -168,7 +171,8 @@ impl Run {
         let began = Instant::now();
         let deadline = began + RECOVERY;
         loop {
-            let said = self.site.tap.roll_ups().pop();
+            self.inspect(ledger::now() - KNOWN);
+            let said = self.site.tap.newest();
             let is_demand = said.as_ref().is_some_and(|said| self.churn.is_demand(&said.needs));
             if self.churn.runs(&self.site.cluster).await && is_demand {
                 break;
@@ -181,7 +185,6 @@ impl Run {
         }
         println!("well again after {:?}", began.elapsed());
         self.tally.recoveries.push(began.elapsed());
-        self.inspect(ledger::now() - 5_000_000_000);
     }
 
     async fn tell_pods(&self) {
