@@ -52,17 +52,35 @@ async fn operator_inv_04_no_roll_up_before_the_first_list_is_complete() {
     rig.running.stop().await;
 }
 
-#[tokio::test]
-async fn operator_inv_04_a_deleted_crd_holds_and_its_return_resumes() {
+/// Demand of ten requests, told whole.
+async fn ten_requests() -> Rig {
     let rig = Rig::start().await;
     for number in 0..10 {
         rig.request(&format!("cr-{number}"), &json!({}));
     }
     rig.shard.until("all demand", |heard| heard.wanted("cpu") == ["10"]).await;
-    // Deleting a CRD deletes its objects first.
+    rig
+}
+
+fn begin_to_delete_the_crd(rig: &Rig) {
     let mut going = capacity_request_crd();
     going.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::now()));
     rig.server.put(&going);
+}
+
+/// As many requests again, larger ones, and a roll-up of them all.
+async fn bring_ten_back(rig: &Rig) {
+    for number in 0..10 {
+        rig.request(&format!("back-{number}"), &json!({"resources": {"cpu": "3"}}));
+    }
+    rig.shard.until("resumed", |heard| heard.wanted("cpu") == ["30"]).await;
+}
+
+#[tokio::test]
+async fn operator_inv_04_a_deleted_crd_holds_and_its_return_resumes() {
+    let rig = ten_requests().await;
+    // Deleting a CRD deletes its objects first.
+    begin_to_delete_the_crd(&rig);
     for number in 0..8 {
         rig.server.remove::<CapacityRequest>(Some("team-a"), &format!("cr-{number}"));
     }
@@ -86,10 +104,7 @@ async fn operator_inv_04_a_deleted_crd_holds_and_its_return_resumes() {
     rig.until("ready", |rig| rig.readiness.is_ready()).await;
     // Its requests come back one by one; none of the parts is told for the whole.
     let told = rig.shard.heard().roll_ups().count();
-    for number in 0..10 {
-        rig.request(&format!("back-{number}"), &json!({"resources": {"cpu": "3"}}));
-    }
-    rig.shard.until("resumed", |heard| heard.wanted("cpu") == ["30"]).await;
+    bring_ten_back(&rig).await;
     {
         let heard = rig.shard.heard();
         let after = heard.roll_ups().nth(told).and_then(|one| one.needs.first());
@@ -102,14 +117,8 @@ async fn operator_inv_04_a_deleted_crd_holds_and_its_return_resumes() {
 
 #[tokio::test]
 async fn operator_inv_04_a_crd_that_goes_slowly_takes_no_demand_along() {
-    let rig = Rig::start().await;
-    for number in 0..10 {
-        rig.request(&format!("cr-{number}"), &json!({}));
-    }
-    rig.shard.until("all demand", |heard| heard.wanted("cpu") == ["10"]).await;
-    let mut going = capacity_request_crd();
-    going.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::now()));
-    rig.server.put(&going);
+    let rig = ten_requests().await;
+    begin_to_delete_the_crd(&rig);
     // One request in a roll-up's time: no step is a loss of half.
     for number in 0..10 {
         rig.server.remove::<CapacityRequest>(Some("team-a"), &format!("cr-{number}"));
@@ -123,11 +132,7 @@ async fn operator_inv_04_a_crd_that_goes_slowly_takes_no_demand_along() {
 
 #[tokio::test]
 async fn operator_inv_04_a_crd_replaced_between_two_looks_is_a_lost_one() {
-    let rig = Rig::start().await;
-    for number in 0..10 {
-        rig.request(&format!("cr-{number}"), &json!({}));
-    }
-    rig.shard.until("all demand", |heard| heard.wanted("cpu") == ["10"]).await;
+    let rig = ten_requests().await;
     // Gone and back so quickly that the watch has seen nothing but its requests go.
     let crd = capacity_request_crd();
     let name = crd.metadata.name.clone().unwrap();
@@ -138,10 +143,7 @@ async fn operator_inv_04_a_crd_replaced_between_two_looks_is_a_lost_one() {
     }
     rig.until("held", |rig| !rig.events("RollupHeld").is_empty()).await;
     assert_eq!(rig.shard.heard().wanted("cpu"), ["10"]);
-    for number in 0..10 {
-        rig.request(&format!("back-{number}"), &json!({"resources": {"cpu": "3"}}));
-    }
-    rig.shard.until("resumed", |heard| heard.wanted("cpu") == ["30"]).await;
+    bring_ten_back(&rig).await;
     rig.running.stop().await;
 }
 
@@ -170,11 +172,7 @@ async fn operator_inv_04_a_demand_source_that_is_not_synced_holds() {
 
 #[tokio::test]
 async fn demand_does_not_dip_over_a_watch_gap_or_an_outage() {
-    let rig = Rig::start().await;
-    for number in 0..10 {
-        rig.request(&format!("cr-{number}"), &json!({}));
-    }
-    rig.shard.until("all demand", |heard| heard.wanted("cpu") == ["10"]).await;
+    let rig = ten_requests().await;
     rig.until("stamped", |rig| (0..10).all(|n| rig.is_acknowledged(&format!("cr-{n}")))).await;
     let from = rig.shard.heard().roll_ups().count();
     rig.server.gap();
