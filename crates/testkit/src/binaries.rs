@@ -30,7 +30,9 @@ pub fn binary(package: &str) -> PathBuf {
 #[must_use]
 pub fn beside(ours: &Path, package: &str) -> PathBuf {
     let binary = ours.with_file_name(package);
-    if !binary.exists() {
+    // Whoever runs the tests of this workspace has built its binaries, and not those of another:
+    // one that lies there may be of an older tree.
+    if !binary.exists() || manifest(package) != OURS {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let profile = ours.parent().and_then(Path::file_name).and_then(|name| name.to_str());
         let profile = profile.filter(|name| *name != "debug").unwrap_or("dev");
@@ -48,12 +50,15 @@ pub fn beside(ours: &Path, package: &str) -> PathBuf {
     binary
 }
 
+/// The manifest of this workspace.
+const OURS: &str = "../../Cargo.toml";
+
 /// Providers other than the simulated one are a workspace of their own.
 fn manifest(package: &str) -> &'static str {
     match package {
         "bigfleet-provider-local" | "bigfleet-provider-static" | "bigfleet-provider-ec2" => {
             "../../providers/Cargo.toml"
         }
-        _ => "../../Cargo.toml",
+        _ => OURS,
     }
 }
