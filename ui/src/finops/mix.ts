@@ -1,0 +1,67 @@
+// Sums over the metrics of the FinOps screen. Unknown stays unknown.
+
+import type { Counts, Finops, Num } from '../api/types';
+import { bucketRank } from '../format/penalty';
+
+const TYPES = ['bare_metal', 'reserved', 'on_demand', 'spot', 'unspecified'];
+
+/** Machines that exist, by type: what could be created is not part of the mix. */
+export function mixOf(byTypeAndState: Record<string, Counts>): [string, number][] {
+  return TYPES.filter((type) => type in byTypeAndState)
+    .map((type): [string, number] => {
+      const states = Object.entries(byTypeAndState[type] ?? {});
+      return [type, states.reduce((sum, [state, n]) => sum + (state === 'speculative' ? 0 : n), 0)];
+    })
+    .filter(([type, n]) => n > 0 || type !== 'unspecified');
+}
+
+export function moneyByType(money: Record<string, Record<string, Num>>): [string, Num][] {
+  return TYPES.filter((type) => type in money).map((type): [string, Num] => {
+    const parts = Object.values(money[type] ?? {});
+    const known = parts.filter((part) => part !== null);
+    return [type, known.length === 0 ? null : known.reduce((sum, part) => sum + part, 0)];
+  });
+}
+
+export interface DemandBar {
+  bucket: string;
+  demand: Num;
+  supply: Num;
+}
+
+/** Buckets that somebody uses, in their order. */
+export function demandBars(data: Pick<Finops, 'buckets' | 'demandByBucket' | 'supplyByBucket'>): DemandBar[] {
+  return data.buckets
+    .map((bucket, index) => ({
+      bucket,
+      demand: data.demandByBucket?.[index] ?? null,
+      supply: data.supplyByBucket?.[index] ?? null,
+    }))
+    .filter((row) => (row.demand ?? 0) > 0 || (row.supply ?? 0) > 0)
+    .sort((a, b) => bucketRank(a.bucket) - bucketRank(b.bucket));
+}
+
+/** Shade of a cell from 0 to 5, by order of magnitude: one large cell must not hide the others. */
+export function shade(value: Num, most: number): number {
+  if (value === null || value <= 0 || most <= 0) return 0;
+  return 1 + Math.min(4, Math.floor((4 * Math.log1p(value)) / Math.log1p(most)));
+}
+
+export interface MoneyRow {
+  name: string;
+  machines: number;
+  dollarsPerHour: Num;
+}
+
+/** Rows of one shard summed by a name of theirs, most money first. */
+export function sumBy<R extends { machines: number; dollarsPerHour: Num }>(rows: readonly R[], name: (row: R) => string): MoneyRow[] {
+  const sums = new Map<string, MoneyRow>();
+  for (const row of rows) {
+    const key = name(row);
+    const sum = sums.get(key) ?? { name: key, machines: 0, dollarsPerHour: null };
+    sum.machines += row.machines;
+    if (row.dollarsPerHour !== null) sum.dollarsPerHour = (sum.dollarsPerHour ?? 0) + row.dollarsPerHour;
+    sums.set(key, sum);
+  }
+  return [...sums.values()].sort((a, b) => (b.dollarsPerHour ?? -1) - (a.dollarsPerHour ?? -1) || (a.name < b.name ? -1 : 1));
+}
