@@ -87,9 +87,9 @@ export const OUTCOMES = [
 ] as const;
 
 /** Decisions with the newest outcome of each, newest first; an outcome alone stands for itself. */
-export function withOutcomes(records: readonly Decision[]): (Decision & { closed: Decision | null })[] {
-  const rows = new Map<string, Decision & { closed: Decision | null }>();
-  const order: (Decision & { closed: Decision | null })[] = [];
+export function withOutcomes<D extends Decision>(records: readonly D[]): (D & { closed: D | null })[] {
+  const rows = new Map<string, D & { closed: D | null }>();
+  const order: (D & { closed: D | null })[] = [];
   for (const record of records) {
     const of = record.ofSequence === null ? undefined : rows.get(record.ofSequence);
     if (of) {

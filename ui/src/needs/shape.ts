@@ -69,7 +69,9 @@ export function worst(parts: readonly Coverage[]): Coverage | null {
   let least: Coverage | null = null;
   for (const part of parts) {
     if (part.perMille === null) continue;
-    if (least === null || part.perMille < (least.perMille ?? 1001)) least = part;
+    const by = part.perMille - (least?.perMille ?? 1001);
+    // Of equal ones the rare resource says more than cpu and memory.
+    if (by < 0 || (by === 0 && least !== null && part.name.includes('/') && !least.name.includes('/'))) least = part;
   }
   return least;
 }

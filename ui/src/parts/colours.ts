@@ -20,6 +20,15 @@ const BY_NAME: Record<string, string> = {
   on_demand: '--c2',
   spot: '--c3',
   unspecified: '--c8',
+  Pending: '--c2',
+  Acknowledged: '--c4',
+  Provisioning: '--c6',
+  Launched: '--c2',
+  Registered: '--c1',
+  Ready: '--c4',
+  Draining: '--c3',
+  Drained: '--c8',
+  Failed: '--c5',
 };
 
 const ORDER = ['--c1', '--c2', '--c3', '--c4', '--c5', '--c6', '--c7', '--c8'];

@@ -20,7 +20,7 @@ export const FULL: Size = { shards: 200, needs: 20_000, machines: 20_000, cluste
 
 /** A generator with a seed: tests must not differ from run to run. */
 function dice(seed: number): () => number {
-  let state = seed >>> 0;
+  let state = Math.imul(seed, 2654435761) >>> 0;
   return () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     return state / 2 ** 32;
