@@ -13,12 +13,15 @@ export function apiUrl(path: string): string {
   return new URL(`api/${path}`, document.baseURI).href;
 }
 
+/** Longer than the server waits for its slowest source. */
+const PATIENCE_MS = 75_000;
+
 export const server: Source = {
   live: true,
   async get(path, signal) {
     let response: Response;
     try {
-      response = await fetch(apiUrl(path), { signal, headers: { accept: 'application/json' } });
+      response = await fetch(apiUrl(path), { signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]), headers: { accept: 'application/json' } });
     } catch (error) {
       if (signal.aborted) throw error;
       throw new ApiError(0, 'the dashboard did not answer; it is tried again');

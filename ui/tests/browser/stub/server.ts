@@ -87,7 +87,7 @@ export class Stub {
     const special = this.override(path, query);
     if (special === 'hang') return;
     if (path === 'stream' && special === undefined) return this.stream(request, response);
-    const answer = special ?? this.answer(path, query);
+    const answer = special ?? this.plain(path, query);
     response.writeHead(answer.status ?? 200, { 'content-type': 'application/json' }).end(JSON.stringify(answer.body));
   }
 
@@ -102,7 +102,8 @@ export class Stub {
     request.on('close', () => this.streams.delete(response));
   }
 
-  private answer(path: string, query: URLSearchParams): { status?: number; body: unknown } {
+  /** What the fleet says, whatever the override. */
+  plain(path: string, query: URLSearchParams): { status?: number; body: unknown } {
     const text = (name: string): string | undefined => query.get(name) ?? undefined;
     const shard = text('shard') ?? 'shard-0';
     const limit = Number(text('limit') ?? 500);
