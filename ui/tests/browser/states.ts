@@ -19,12 +19,12 @@ const all =
     path === 'config' ? undefined : answer(path);
 
 /** Fields of an answer replaced, whatever else it says. */
-function patched(stub: Stub, patches: Record<string, (body: Record<string, never>) => object>): Handler {
+function patched(stub: Stub, patches: Record<string, (body: Record<string, unknown>) => object>): Handler {
   return (path, query) => {
-    const name = Object.keys(patches).find((pattern) => path === pattern || (pattern.endsWith('/*') && path.startsWith(pattern.slice(0, -1))));
+    const name = Object.keys(patches).find((pattern) => new RegExp(`^${pattern.replaceAll('*', '[^/]+')}$`).test(path));
     if (name === undefined) return undefined;
     const { body } = stub.plain(path, query);
-    return { body: { ...(body as object), ...patches[name]?.(body as Record<string, never>) } };
+    return { body: { ...(body as object), ...patches[name]?.(body as Record<string, unknown>) } };
   };
 }
 
@@ -56,7 +56,7 @@ export const STATES: Record<string, (stub: Stub) => void> = {
       'fleet/overview': () => ({ shards: 0, clusters: 0, machines: 0, machinesByState: {}, machinesByCapacityType: {}, shortfalls: 0, needsUnmetByReason: { priority_starved: 0 }, dollarsPerHour: 0 }),
       'fleet/actions': () => ({ timestamps: [], kinds: [], values: [] }),
       shards: () => ({ shards: [] }),
-      'shards/*': () => ({ timestamps: [], cycleP99Seconds: [], actionRates: {}, machinesByState: {}, shortfalls: [] }),
+      'shards/*/trends': () => ({ timestamps: [], cycleP99Seconds: [], actionRates: {}, machinesByState: {}, shortfalls: [] }),
       sessions: () => ({ sessions: [] }),
       clusters: () => ({ clusters: [], total: 0 }),
       'clusters/*': () => ({ capacityRequests: 0, capacityRequestsByPhase: {}, upcomingNodes: 0, upcomingNodesByPhase: {}, requests: [], nodes: [] }),
@@ -77,7 +77,7 @@ export const STATES: Record<string, (stub: Stub) => void> = {
       'shard-reports': (body) => ({ silentShards: ['shard-1', 'shard-2'], reports: (body.reports as object[]).slice(0, 1).map((one) => ({ ...one, summary: null })) }),
       'fleet/overview': () => ({ shards: null, machines: null, machinesByState: null, machinesByCapacityType: null, shortfalls: null, needsUnmetByReason: null, cycleP99Seconds: null, dollarsPerHour: null }),
       shards: (body) => ({ shards: (body.shards as object[]).map((one) => ({ ...one, machines: null, shortfalls: null, cycleP99Seconds: null, live: null, paused: null, dollarsPerHour: null })) }),
-      'shards/*': () => ({ cycleP99Seconds: null, machines: null, machinesByState: null, cycleP99ByPhaseSeconds: null, actionRates: {}, dollarsPerHour: null }),
+      'shards/*': () => ({ cycleP99Seconds: null, machines: null, machinesByState: null, cycleP99ByPhaseSeconds: null, dollarsPerHour: null }),
       clusters: (body) => ({ clusters: (body.clusters as object[]).map((one, index) => (index === 1 ? { ...one, capacityRequests: null, pendingCapacityRequests: null, upcomingNodes: null, error: 'timed out after 30 s' } : one)) }),
       'clusters/*': () => ({ requestsTruncated: true, nodesTruncated: true, capacityRequests: 9000, upcomingNodes: 900 }),
       'available-capacity': (body) => ({ clusters: (body.clusters as object[]).map((one, index) => (index === 1 ? { ...one, error: 'forbidden', capacities: null } : one)) }),
