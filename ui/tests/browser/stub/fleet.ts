@@ -166,11 +166,11 @@ export class Fleet {
     const gang = index % 6 === 0;
     const unmet = this.size === FULL ? index % 5 === 0 : index % 3 === 1 || gang;
     const [reason, detail] = gang ? ['TOPOLOGY_UNSATISFIABLE', null] : (REASONS[Math.floor(index / 3) % REASONS.length] as [string, string | null]);
-    const profile = this.size === FULL ? index % 900 : index % 9;
+    const profile = this.size === FULL ? index % 900 : index % 11;
     const priority = [1_000_000, 100_000, 1000, 100][Math.floor((index / this.size.needs) * 4)] as number;
     const cpu = 8 * (1 + Math.floor(roll() * 60));
     return {
-      clusterId: cluster, profileFingerprint: `p=${priority}|ipb=${profile % 27}|rpb=2|reqs=zone:1:${ZONES[profile % 3]}`,
+      clusterId: cluster, profileFingerprint: `p=${priority}|ipb=${profile % 27}|rpb=2|reqs=pool:1:${profile};zone:1:${ZONES[profile % 3]}`,
       arrivalUnixNanos: (this.now - index * 97_000) * 1e6, satisfied: !unmet,
       need: {
         requirements: gang
