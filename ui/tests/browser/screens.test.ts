@@ -1,15 +1,12 @@
 // Every screen in every state: the right display, no error of the page, and nothing that an
 // accessibility check finds, in both themes.
 
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { accessible } from './axe';
 import { ARTEFACTS, launch, open } from './browser';
 import { STATES } from './states';
 import { Stub } from './stub/server';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 interface Wanted {
   /** `data-state` that must be there. */
@@ -107,20 +104,6 @@ async function settled(page: Page, wanted: Wanted): Promise<void> {
   for (const state of [wanted.state ?? []].flat()) await page.locator(`[data-state="${state}"]`).first().waitFor({ timeout: 15_000 });
   for (const text of wanted.text ?? []) await page.getByText(text).filter({ visible: true }).first().waitFor({ timeout: 15_000 });
   for (const text of wanted.never ?? []) expect(await page.getByText(text).filter({ visible: true }).count(), `${text} must not be shown`).toBe(0);
-}
-
-async function accessible(page: Page, where: string): Promise<void> {
-  await page.evaluate(AXE);
-  for (const theme of ['light', 'dark']) {
-    await page.evaluate((theme) => (document.documentElement.dataset.theme = theme), theme);
-    const found = await page.evaluate(async () => {
-      const axe = (globalThis as unknown as { axe: { run: (where: Document, options: object) => Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }> } }).axe;
-      const { violations } = await axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] });
-      return violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 200)} ${node.failureSummary?.slice(0, 300) ?? ''}`).join(' | ')}`);
-    });
-    expect(found, `${where}, ${theme}`).toEqual([]);
-    await page.screenshot({ path: `${ARTEFACTS}/${where.replaceAll(' ', '-')}-${theme}.png` });
-  }
 }
 
 describe.each(Object.entries(SCREENS))('%s', (name, { path, wants }) => {

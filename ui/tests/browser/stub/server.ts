@@ -23,6 +23,7 @@ export class Stub {
   streaming = true;
   base = '/';
   readonly asked: string[] = [];
+  readonly posts: { path: string; body: unknown; authorization: string | undefined }[] = [];
   readonly streams = new Set<ServerResponse>();
   private server: Server;
   private id = 0;
@@ -46,6 +47,7 @@ export class Stub {
     this.streaming = true;
     this.base = '/';
     this.asked.length = 0;
+    this.posts.length = 0;
     for (const stream of this.streams) stream.end();
     this.streams.clear();
   }
@@ -86,9 +88,20 @@ export class Stub {
     this.asked.push(path + (query.size > 0 ? `?${query}` : ''));
     const special = this.override(path, query);
     if (special === 'hang') return;
+    if (request.method === 'POST') return this.post(path, request, response, special);
     if (path === 'stream' && special === undefined) return this.stream(request, response);
     const answer = special ?? this.plain(path, query);
     response.writeHead(answer.status ?? 200, { 'content-type': 'application/json' }).end(JSON.stringify(answer.body));
+  }
+
+  private post(path: string, request: IncomingMessage, response: ServerResponse, special: Answer | undefined): void {
+    let text = '';
+    request.on('data', (part: Buffer) => (text += part.toString()));
+    request.on('end', () => {
+      this.posts.push({ path, body: text === '' ? null : JSON.parse(text), authorization: request.headers.authorization });
+      const answer = special === undefined || special === 'hang' ? { status: 202, body: { accepted: true } } : special;
+      response.writeHead(answer.status ?? 200, { 'content-type': 'application/json' }).end(JSON.stringify(answer.body));
+    });
   }
 
   private stream(request: IncomingMessage, response: ServerResponse): void {
