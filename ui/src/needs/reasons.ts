@@ -35,7 +35,7 @@ const REASONS: Reason[] = [
   },
   {
     name: 'PREEMPTION_EXHAUSTED',
-    title: 'Preemption not enough',
+    title: 'Preempted too little',
     tone: 'amber',
     action: 'victims were found but freed too little; add capacity of this shape',
   },
@@ -65,7 +65,7 @@ const REASONS: Reason[] = [
   },
   {
     name: 'PREEMPTION_UNDER_WAY',
-    title: 'Preemption under way',
+    title: 'Preempting',
     tone: 'blue',
     action: 'machines are draining for it; wait for their grace',
   },

@@ -14,8 +14,9 @@ interface Axe {
 
 export async function accessible(page: Page, where: string): Promise<void> {
   await page.evaluate(AXE);
-  for (const theme of ['light', 'dark']) {
-    await page.evaluate((theme) => (document.documentElement.dataset.theme = theme), theme);
+  for (const theme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    await page.waitForFunction((theme) => document.documentElement.dataset.theme === theme, theme);
     const found = await page.evaluate(async () => {
       const { axe } = globalThis as unknown as { axe: Axe };
       const { violations } = await axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] });

@@ -345,7 +345,7 @@ describe('replay', () => {
     stub.override = () => ({ status: 502, body: { error: 'gone' } });
     await page.locator('input[type=file]').first().setInputFiles(file);
     await seen('Back to live');
-    for (const [link, text] of [['Needs', 'contested'], ['Overview', '$184.32/h'], ['Topology', 'coordinator-1'], ['FinOps', 'Pinned work on Spot'], ['Machines', 'm-00000'], ['Shard capacity', 'in-process fake'], ['Clusters', 'ml-train']] as const) {
+    for (const [link, text] of [['Needs', 'satisfied'], ['Overview', '$184.32/h'], ['Topology', 'coordinator-1'], ['FinOps', 'Pinned work on Spot'], ['Machines', 'm-00000'], ['Shard capacity', 'in-process fake'], ['Clusters', 'ml-train']] as const) {
       await page.getByRole('link', { name: link, exact: true }).first().click();
       await seen(text);
     }
