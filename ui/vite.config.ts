@@ -1,8 +1,9 @@
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vitest/config';
+import { licences } from './scripts/licences';
 
 export default defineConfig({
-  plugins: [svelte()],
+  plugins: [svelte(), licences()],
   // Assets are found relative to <base href>, which the server fills in: one build for every base path.
   base: './',
   build: {
@@ -11,7 +12,10 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     reportCompressedSize: false,
-    rolldownOptions: { input: ['index.html', 'guide.html'] },
+    rolldownOptions: {
+      input: ['index.html', 'guide.html'],
+      output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 2 }] } },
+    },
   },
   worker: { format: 'es' },
   test: { include: ['src/**/*.test.ts'], environment: 'node' },

@@ -46,6 +46,8 @@ export interface LiveOptions<T> {
 export function live<T>(path: () => string | null, options: LiveOptions<T>): Live<T> {
   const result = new Live<T>();
   let asked: string | null = null;
+  /** What `data` is the answer to. */
+  let answered: string | null = null;
 
   $effect(() => {
     const target = path();
@@ -85,9 +87,12 @@ export function live<T>(path: () => string | null, options: LiveOptions<T>): Liv
         const data = await fetch(target, controller.signal);
         if (controller.signal.aborted) return;
         result.take(data);
+        answered = target;
         if (source.live) recorder.note(target, data);
       } catch (error) {
         if (controller.signal.aborted) return;
+        // What was kept belongs to another question, and that one is not asked any more.
+        if (answered !== target) result.data = null;
         result.error = error instanceof ApiError ? error : new ApiError(0, String(error));
       } finally {
         if (!controller.signal.aborted) result.busy = false;

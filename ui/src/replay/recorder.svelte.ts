@@ -66,7 +66,8 @@ class Recorder {
   }
 
   private async ask(path: string): Promise<unknown> {
-    if (!this.running) return null;
+    // A hidden tab asks nothing, whatever it was told.
+    if (!this.running || document.visibilityState === 'hidden') return null;
     try {
       const body = await server.get(path, AbortSignal.timeout(30_000));
       this.note(path, body);
