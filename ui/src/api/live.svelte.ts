@@ -13,11 +13,19 @@ export class Live<T> {
   /** When `data` was here, by the steady clock. */
   receivedAt = $state(0);
   busy = $state(false);
+  /** The topic that would tell of a change. */
+  topic = $state<string | null>(null);
   refresh: () => void = () => {};
 
   /** Nothing is known yet, good or bad. */
   get loading(): boolean {
     return this.data === null && this.error === null;
+  }
+
+  /** Until when `data` is known to hold: while its topic is carried, silence means no change. */
+  get confirmedAt(): number {
+    const pushed = this.topic !== null && stream.carries(this.topic);
+    return pushed ? Math.max(this.receivedAt, stream.aliveAt) : this.receivedAt;
   }
 
   take(data: T): void {
@@ -55,6 +63,7 @@ export function live<T>(path: () => string | null, options: LiveOptions<T>): Liv
     void world.revision;
     const topic = source.live ? (options.topic?.() ?? null) : null;
     const visible = now.visible;
+    untrack(() => (result.topic = topic));
     const controller = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     let eventTimer: ReturnType<typeof setTimeout> | undefined;

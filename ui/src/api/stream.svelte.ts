@@ -16,19 +16,22 @@ type Listener = (event: unknown) => void;
 
 class Stream {
   state = $state<StreamState>('idle');
+  /** When anything last came, by the steady clock: what did not come since has not changed. */
+  aliveAt = $state(0);
+  /** How far the server's clock is ahead of this one, in milliseconds. */
+  ahead = 0;
   /** Topics whose source fails, with its words. */
   failing = new SvelteMap<string, string>();
   private listeners = new Map<string, Set<Listener>>();
   private source: EventSource | null = null;
   private topics = '';
   private lastId = '';
-  private lastHeard = 0;
   private pending: ReturnType<typeof setTimeout> | undefined;
   private retry: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
     setInterval(() => {
-      const silent = this.source !== null && performance.now() - this.lastHeard > SILENT_MS;
+      const silent = this.source !== null && performance.now() - this.aliveAt > SILENT_MS;
       if (silent && now.visible) this.lost();
     }, 5000);
     document.addEventListener('visibilitychange', () => this.schedule());
@@ -77,12 +80,12 @@ class Stream {
   private open(topics: string): void {
     this.state = 'connecting';
     this.failing.clear();
-    this.lastHeard = performance.now();
+    this.aliveAt = performance.now();
     const resume = this.lastId === '' ? '' : `&lastEventId=${encodeURIComponent(this.lastId)}`;
     const source = new EventSource(apiUrl(`stream?topics=${encodeURIComponent(topics)}${resume}`));
     this.source = source;
     source.onopen = () => {
-      this.lastHeard = performance.now();
+      this.aliveAt = performance.now();
       this.state = 'open';
     };
     source.onerror = () => {
@@ -92,7 +95,7 @@ class Stream {
     };
     const named = (name: string, take: (data: unknown) => void): void => {
       source.addEventListener(name, (event) => {
-        this.lastHeard = performance.now();
+        this.aliveAt = performance.now();
         const message = event as MessageEvent<string>;
         if (message.lastEventId) this.lastId = message.lastEventId;
         take(JSON.parse(message.data));
@@ -101,7 +104,10 @@ class Stream {
     for (const topic of topics.split(',')) {
       named(topic, (data) => this.listeners.get(topic)?.forEach((listener) => listener(data)));
     }
-    named('heartbeat', () => {});
+    named('heartbeat', (data) => {
+      const { nowUnixNanos } = data as { nowUnixNanos?: number };
+      if (nowUnixNanos !== undefined) this.ahead = nowUnixNanos / 1e6 - Date.now();
+    });
     named('reset', () => {
       this.lastId = '';
       world.moved();

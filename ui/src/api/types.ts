@@ -112,7 +112,7 @@ export interface CapacityRequest {
   requirements: Requirement[];
   interruptionPenalty: string | null;
   reclamationPenalty: string | null;
-  coLocation: { group: string; topologyKey: string } | null;
+  coLocation: { topologyKey: string } | null;
   satisfied: string | null;
   reason: string | null;
   message: string | null;
@@ -320,7 +320,7 @@ export interface FinopsTrend extends Sampled {
 export interface FinopsShard extends Answer {
   shard: string;
   cycle: number;
-  machines: number;
+  machines: Num;
   truncated: boolean;
   rows: {
     cluster: string;
@@ -366,8 +366,8 @@ export interface MachineView {
   interruptionProbability: Num;
   hostProvider: string | null;
   hostRef: string | null;
-  resources: Vector;
-  allocatable: Vector;
+  resources: Vector | null;
+  allocatable: Vector | null;
   labels: Record<string, string>;
   lastError: string;
   cluster: string;
@@ -450,7 +450,7 @@ export interface Decision {
 export interface Decisions extends Answer {
   shard: string;
   decisions: Decision[];
-  next: string;
+  next: string | null;
   more: boolean;
   gap: boolean;
 }

@@ -243,6 +243,23 @@ describe('freshness', () => {
       await page.locator('.stale', { hasText: 'stale' }).first().waitFor();
     },
   );
+  it('what the stream carries does not turn stale while it is alive', async () => {
+    await page.clock.install();
+    await page.goto(stub.url('/decisions'));
+    await seen('create for');
+    await until('a stream', () => stub.streams.size === 1);
+    for (let passed = 0; passed < 60; passed += 10) {
+      await page.clock.runFor(10_000);
+      stub.tell('heartbeat', { nowUnixNanos: Date.now() * 1e6 });
+      await page.waitForTimeout(50);
+    }
+    expect(await page.locator('.stale').count()).toBe(0);
+    stub.streaming = false;
+    stub.override = () => 'hang';
+    for (const stream of stub.streams) stream.destroy();
+    await page.clock.runFor(70_000);
+    await page.locator('.stale', { hasText: 'stale' }).first().waitFor();
+  });
   it('keeps what it knew when a refresh fails, and says so', async () => {
     stub.streaming = false;
     await page.clock.install();

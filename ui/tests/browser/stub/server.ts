@@ -110,7 +110,7 @@ export class Stub {
       return;
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    response.write('event: heartbeat\ndata: {}\n\n');
+    response.write(`event: heartbeat\ndata: {"nowUnixNanos":${Date.now()}000000}\n\n`);
     this.streams.add(response);
     request.on('close', () => this.streams.delete(response));
   }
