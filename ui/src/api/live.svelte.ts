@@ -71,7 +71,7 @@ export function live<T>(path: () => string | null, options: LiveOptions<T>): Liv
 
     // Read when the timer fires and not before: a stream that opens must not ask everything twice.
     const later = (): void => {
-      if (!source.live || !visible || options.every <= 0 || controller.signal.aborted) return;
+      if (!source.live || options.every <= 0 || controller.signal.aborted) return;
       timer = setTimeout(() => {
         if (topic !== null && stream.carries(topic)) later();
         else void ask();

@@ -34,7 +34,6 @@ class Stream {
       const silent = this.source !== null && performance.now() - this.aliveAt > SILENT_MS;
       if (silent && now.visible) this.lost();
     }, 5000);
-    document.addEventListener('visibilitychange', () => this.schedule());
   }
 
   /** Whether news of this topic arrive by themselves. */
@@ -62,7 +61,8 @@ class Stream {
 
   private settle(): void {
     const hidden = document.visibilityState === 'hidden';
-    const wanted = hidden || !world.source.live ? '' : [...this.listeners.keys()].sort().join(',');
+    // Who is not seen does not subscribe.
+    const wanted = !world.source.live ? '' : [...this.listeners.keys()].sort().join(',');
     if (wanted === this.topics && (this.source !== null || wanted === '')) return;
     if (wanted === this.topics && this.state === 'polling') return;
     this.close();
@@ -70,7 +70,8 @@ class Stream {
     if (wanted !== this.topics && wanted !== '' && this.topics !== '') this.lastId = '';
     if (wanted === '') {
       this.state = 'idle';
-      if (!hidden) this.topics = '';
+      // A hidden tab comes back to where it was; a screen without topics has left.
+      if (!hidden) this.topics = this.lastId = '';
       return;
     }
     this.topics = wanted;

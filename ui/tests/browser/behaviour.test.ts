@@ -273,6 +273,17 @@ describe('freshness', () => {
   });
 });
 
+describe('filters', () => {
+  it('that fail do not leave the answer to another question standing', async () => {
+    await page.goto(stub.url('/machines?shard=shard-0'));
+    await seen('m-00000');
+    stub.override = (path, query) => (path === 'machines' && query.get('state') === 'idle' ? { status: 502, body: { error: 'shard-0 timed out' } } : undefined);
+    await page.getByLabel('State').selectOption('idle');
+    await page.locator('[data-state="failed"]').getByText('shard-0 timed out').waitFor();
+    expect(await page.getByText('m-00000').count()).toBe(0);
+  });
+});
+
 describe('many rows', () => {
   it('are virtual, and reachable by keyboard', async () => {
     stub.fleet = new Fleet(FULL);
