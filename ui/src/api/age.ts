@@ -10,7 +10,7 @@ export interface Received {
 
 /** Age in seconds of something computed at `computedMs`; `null` where that is not known. */
 export function ageSeconds(computedMs: number | null, received: Received, steadyNow: number): number | null {
-  if (computedMs === null) return null;
+  if (computedMs === null || !Number.isFinite(computedMs)) return null;
   const queried = received.queriedAt === null ? NaN : Date.parse(received.queriedAt);
   if (Number.isNaN(queried)) return null;
   const waited = Math.max(0, steadyNow - received.receivedAt);

@@ -2,6 +2,8 @@
 
 export type Num = number | null;
 export type Counts = Record<string, number>;
+/** Of metrics: without entries nothing is known, which is not the same as 0. */
+export type Known = Record<string, Num>;
 export type Vector = Record<string, string>;
 
 export interface Answer {
@@ -31,10 +33,10 @@ export interface Overview extends Sampled {
   shards: Num;
   clusters: Num;
   machines: Num;
-  machinesByState: Counts | null;
-  machinesByCapacityType: Counts | null;
+  machinesByState: Known | null;
+  machinesByCapacityType: Known | null;
   shortfalls: Num;
-  needsUnmetByReason: Counts | null;
+  needsUnmetByReason: Known | null;
   cycleP99Seconds: Num;
   dollarsPerHour: Num;
 }
@@ -63,11 +65,11 @@ export interface Shards extends Sampled {
 }
 
 export interface ShardDetail extends Sampled, ShardRow {
-  cycleP99ByPhaseSeconds: Record<string, Num> | null;
-  machinesByState: Counts | null;
-  machinesByCapacityType: Counts | null;
-  machinesByStateAndType: Record<string, Counts> | null;
-  actionsByKindRatePerSec: Record<string, Num> | null;
+  cycleP99ByPhaseSeconds: Known | null;
+  machinesByState: Known | null;
+  machinesByCapacityType: Known | null;
+  machinesByStateAndType: Record<string, Known> | null;
+  actionsByKindRatePerSec: Known | null;
   occCommittedPerSec: Num;
   occConflictPerSec: Num;
 }
@@ -181,7 +183,7 @@ export interface Topology extends Answer {
     applyErrorRatePerSec: Num;
     pendingInstructionsTotal: Num;
     lastExportUnixSeconds: Num;
-    transfersByPhase: Counts | null;
+    transfersByPhase: Known | null;
     recovering: boolean | number | null;
     leaderId: string | null;
   };
@@ -197,7 +199,7 @@ export interface Topology extends Answer {
 
 export interface Shortfall {
   priority: number;
-  deficit: Vector;
+  deficit: Vector | null;
   ageCycles: number;
   penaltyBucket: string;
   requirements: Requirement[];
@@ -270,7 +272,7 @@ export interface NeedView {
   unmetDetail: string | null;
   detailText: string;
   matchingSupply: { idle: number; configured: number; speculative: number; capped: boolean } | null;
-  preemption: { victimsFound: number; capacityFreed: Vector } | null;
+  preemption: { victimsFound: number; capacityFreed: Vector | null } | null;
   sameCandidates: DomainCoverage[];
 }
 
@@ -302,11 +304,11 @@ export interface Finops extends Sampled {
   capacityTypes: string[];
   configured: Num[][] | null;
   machines: Num[][] | null;
-  machinesByTypeAndState: Record<string, Counts> | null;
+  machinesByTypeAndState: Record<string, Known> | null;
   demandByBucket: Num[] | null;
   supplyByBucket: Num[] | null;
-  dollarsPerHour: Record<string, Record<string, Num>> | null;
-  actionRatesPerSec: Record<string, Num> | null;
+  dollarsPerHour: Record<string, Known> | null;
+  actionRatesPerSec: Known | null;
   redFlags: RedFlag[];
   unchecked: { id: string; why: string }[];
 }

@@ -6,7 +6,8 @@ describe('FinOps sums', () => {
     expect(mixOf({ spot: { configured: 3, speculative: 900 }, reserved: { idle: 1 } })).toEqual([['reserved', 1], ['spot', 3]]);
   });
   it('keep unknown money unknown', () => {
-    expect(moneyByType({ spot: { configured: 1.5, idle: null }, reserved: { configured: null } })).toEqual([['reserved', null], ['spot', 1.5]]);
+    expect(moneyByType({ spot: { configured: 1.5, idle: 0.5 }, reserved: { configured: 1, idle: null } })).toEqual([['reserved', null], ['spot', 2]]);
+    expect(mixOf({ spot: { configured: 3, idle: null } })).toEqual([['spot', null]]);
   });
   it('show buckets in use, in their order', () => {
     expect(demandBars({ buckets: ['pinned', '16', '0'], demandByBucket: [1, 0, 2], supplyByBucket: [0, 0, 5] }).map((row) => row.bucket)).toEqual(['0', 'pinned']);

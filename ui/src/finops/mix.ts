@@ -1,25 +1,24 @@
 // Sums over the metrics of the FinOps screen. Unknown stays unknown.
 
-import type { Counts, Finops, Num } from '../api/types';
+import type { Finops, Known, Num } from '../api/types';
 import { bucketRank } from '../format/penalty';
+import { sumKnown } from '../format/text';
 
 const TYPES = ['bare_metal', 'reserved', 'on_demand', 'spot', 'unspecified'];
 
 /** Machines that exist, by type: what could be created is not part of the mix. */
-export function mixOf(byTypeAndState: Record<string, Counts>): [string, number][] {
+export function mixOf(byTypeAndState: Record<string, Known>): [string, Num][] {
   return TYPES.filter((type) => type in byTypeAndState)
-    .map((type): [string, number] => {
-      const states = Object.entries(byTypeAndState[type] ?? {});
-      return [type, states.reduce((sum, [state, n]) => sum + (state === 'speculative' ? 0 : n), 0)];
+    .map((type): [string, Num] => {
+      const here = Object.entries(byTypeAndState[type] ?? {}).filter(([state]) => state !== 'speculative');
+      return [type, sumKnown([0, ...here.map(([, n]) => n)])];
     })
-    .filter(([type, n]) => n > 0 || type !== 'unspecified');
+    .filter(([type, n]) => n !== 0 || type !== 'unspecified');
 }
 
-export function moneyByType(money: Record<string, Record<string, Num>>): [string, Num][] {
+export function moneyByType(money: Record<string, Known>): [string, Num][] {
   return TYPES.filter((type) => type in money).map((type): [string, Num] => {
-    const parts = Object.values(money[type] ?? {});
-    const known = parts.filter((part) => part !== null);
-    return [type, known.length === 0 ? null : known.reduce((sum, part) => sum + part, 0)];
+    return [type, sumKnown(Object.values(money[type] ?? {}))];
   });
 }
 

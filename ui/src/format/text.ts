@@ -111,6 +111,16 @@ export function known(value: Maybe<number>): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }
 
+/** The sum of what is known; `null` where a part is not, or nothing is. */
+export function sumKnown(parts: Iterable<Maybe<number>>): number | null {
+  let sum: number | null = null;
+  for (const part of parts) {
+    if (!known(part)) return null;
+    sum = (sum ?? 0) + part;
+  }
+  return sum;
+}
+
 /** `Foo bar` of `foo bar`. */
 export function sentence(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);

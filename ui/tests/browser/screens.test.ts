@@ -26,7 +26,7 @@ const UNKNOWN = '—';
 const SCREENS: Record<string, { path: string; wants: Record<string, Wanted> }> = {
   overview: {
     path: '/',
-    wants: { normal: { text: ['$184.32/h', 'Outranked', 'Provision'] }, unwired: METRICS, empty: { text: ['No need is unmet.', 'none moved in 2 min', 'No actions in this time.'] }, partial: { text: [UNKNOWN, 'not known'], never: ['$0.00/h'] }, full: { text: ['4M'] } },
+    wants: { normal: { text: ['$184.32/h', 'Outranked', 'Provision'] }, unwired: METRICS, empty: { text: ['No need is unmet.', 'none moved in 2 min', 'No actions in this time.'] }, partial: { text: [UNKNOWN, 'not known', 'Not known.'], never: ['$0.00/h', 'No need is unmet.'] }, full: { text: ['4M'] } },
   },
   shards: {
     path: '/shards',

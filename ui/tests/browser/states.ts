@@ -75,7 +75,7 @@ export const STATES: Record<string, (stub: Stub) => void> = {
         replicas: (body.replicas as object[]).map((one, index) => (index === 2 ? { address: 'coordinator-2:7790', nodeId: null, role: null, phase: null, term: null, commitIndex: null, appliedIndex: null, lag: null, voters: null, error: 'connection refused' } : one)),
       }),
       'shard-reports': (body) => ({ silentShards: ['shard-1', 'shard-2'], reports: (body.reports as object[]).slice(0, 1).map((one) => ({ ...one, summary: null })) }),
-      'fleet/overview': () => ({ shards: null, machines: null, machinesByState: null, machinesByCapacityType: null, shortfalls: null, needsUnmetByReason: null, cycleP99Seconds: null, dollarsPerHour: null }),
+      'fleet/overview': () => ({ shards: null, machines: null, machinesByState: { idle: null, configured: 4 }, machinesByCapacityType: {}, shortfalls: null, needsUnmetByReason: {}, cycleP99Seconds: null, dollarsPerHour: null }),
       shards: (body) => ({ shards: (body.shards as object[]).map((one) => ({ ...one, machines: null, shortfalls: null, cycleP99Seconds: null, live: null, paused: null, dollarsPerHour: null })) }),
       'shards/*': () => ({ cycleP99Seconds: null, machines: null, machinesByState: null, cycleP99ByPhaseSeconds: null, dollarsPerHour: null }),
       clusters: (body) => ({ clusters: (body.clusters as object[]).map((one, index) => (index === 1 ? { ...one, capacityRequests: null, pendingCapacityRequests: null, upcomingNodes: null, error: 'timed out after 30 s' } : one)) }),
