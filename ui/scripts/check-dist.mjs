@@ -12,13 +12,20 @@ const files = (dir, base = dir) =>
   });
 
 try {
-  execFileSync('npx', ['vite', 'build', '--outDir', fresh, '--emptyOutDir', '--logLevel', 'warn'], { stdio: 'inherit' });
+  execFileSync('npx', ['vite', 'build', '--outDir', fresh, '--emptyOutDir', '--logLevel', 'warn'], {
+    stdio: 'inherit',
+  });
   const [want, have] = [files(fresh).sort(), files('dist').sort()];
   const wrong = [...new Set([...want, ...have])].filter(
-    (file) => !want.includes(file) || !have.includes(file) || !readFileSync(join(fresh, file)).equals(readFileSync(join('dist', file))),
+    (file) =>
+      !want.includes(file) ||
+      !have.includes(file) ||
+      !readFileSync(join(fresh, file)).equals(readFileSync(join('dist', file))),
   );
   if (wrong.length > 0) {
-    console.error(`dist is not what the sources build; run \`npm run build\` and commit it. Differs: ${wrong.join(', ')}`);
+    console.error(
+      `dist is not what the sources build; run \`npm run build\` and commit it. Differs: ${wrong.join(', ')}`,
+    );
     process.exitCode = 1;
   } else console.log(`dist is current: ${have.length} files`);
 } finally {

@@ -24,9 +24,15 @@ export function licences(): Plugin {
 }
 
 function notice(name: string, folder: string): string {
-  const { version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string; license: string };
+  const { version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    version: string;
+    license: string;
+  };
   if (!ALLOWED.has(license)) throw new Error(`${name} is under ${license}, which may not be bundled`);
   const file = readdirSync(folder).find((entry) => /^licen[sc]e/i.test(entry));
-  const text = file !== undefined && existsSync(join(folder, file)) ? readFileSync(join(folder, file), 'utf8').trim() : `Licence: ${license}`;
+  const text =
+    file !== undefined && existsSync(join(folder, file))
+      ? readFileSync(join(folder, file), 'utf8').trim()
+      : `Licence: ${license}`;
   return `${name} ${version}\n\n${text}\n`;
 }

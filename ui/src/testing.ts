@@ -42,7 +42,13 @@ export function need(changes: Partial<Omit<NeedView, 'need'>> & { need?: Partial
 
 /** An unmet one without machines. */
 export function unmet(changes: Parameters<typeof need>[0] = {}): NeedView {
-  return need({ satisfied: false, claimedMachineCount: 0, unmetReason: 'PRIORITY_STARVED', residualDeficit: { cpu: '8' }, ...changes });
+  return need({
+    satisfied: false,
+    claimedMachineCount: 0,
+    unmetReason: 'PRIORITY_STARVED',
+    residualDeficit: { cpu: '8' },
+    ...changes,
+  });
 }
 
 export function decision(changes: Partial<Decision> = {}): Decision {

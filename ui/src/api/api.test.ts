@@ -33,7 +33,9 @@ describe('errors', () => {
     [0, 'failed'],
   ])('%d is %s', (status, trouble) => expect(new ApiError(status, '').trouble).toBe(trouble));
   it('carry the server`s words, and survive a server that has none', async () => {
-    const wired = await errorOf(new Response('{"error":"not wired: start the dashboard with --prometheus-url"}', { status: 503 }));
+    const wired = await errorOf(
+      new Response('{"error":"not wired: start the dashboard with --prometheus-url"}', { status: 503 }),
+    );
     expect(flagsIn(wired.message)).toEqual(['--prometheus-url']);
     expect((await errorOf(new Response('<html>', { status: 502 }))).message).toBe('the server answered 502');
   });
@@ -41,12 +43,36 @@ describe('errors', () => {
 
 describe('the fleet from summaries', () => {
   const frame = (shard: string, changes: Partial<Summary> = {}): Summary => ({
-    shard, cycle: 1, computedAtUnixNanos: 5e18, shardEpoch: 1, phaseMicros: {}, machines: [{ state: 'idle', capacityType: 'spot', count: 3 }],
-    dollarsPerHour: { spot: 1.5 }, actions: {}, shortfalls: { batch: 2 }, sessions: 2, needs: 10, needsUnmet: 1, queueDepth: 0,
-    actuationPaused: false, dryRun: false, fenced: false, lastReconcileUnixNanos: null, ...changes,
+    shard,
+    cycle: 1,
+    computedAtUnixNanos: 5e18,
+    shardEpoch: 1,
+    phaseMicros: {},
+    machines: [{ state: 'idle', capacityType: 'spot', count: 3 }],
+    dollarsPerHour: { spot: 1.5 },
+    actions: {},
+    shortfalls: { batch: 2 },
+    sessions: 2,
+    needs: 10,
+    needsUnmet: 1,
+    queueDepth: 0,
+    actuationPaused: false,
+    dryRun: false,
+    fenced: false,
+    lastReconcileUnixNanos: null,
+    ...changes,
   });
   it('adds shards up and is as old as the oldest', () => {
     const fleet = fleetNow([frame('a'), frame('b', { computedAtUnixNanos: 4e18, actuationPaused: true })]);
-    expect(fleet).toMatchObject({ shards: 2, machines: 6, dollarsPerHour: 3, shortfalls: 4, sessions: 4, needsUnmet: 2, paused: ['b'], oldestUnixNanos: 4e18 });
+    expect(fleet).toMatchObject({
+      shards: 2,
+      machines: 6,
+      dollarsPerHour: 3,
+      shortfalls: 4,
+      sessions: 4,
+      needsUnmet: 2,
+      paused: ['b'],
+      oldestUnixNanos: 4e18,
+    });
   });
 });

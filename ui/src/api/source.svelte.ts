@@ -21,7 +21,10 @@ export const server: Source = {
   async get(path, signal) {
     let response: Response;
     try {
-      response = await fetch(apiUrl(path), { signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]), headers: { accept: 'application/json' } });
+      response = await fetch(apiUrl(path), {
+        signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
+        headers: { accept: 'application/json' },
+      });
     } catch (error) {
       if (signal.aborted) throw error;
       throw new ApiError(0, 'the dashboard did not answer; it is tried again');

@@ -53,7 +53,10 @@ export interface MoneyRow {
 }
 
 /** Rows of one shard summed by a name of theirs, most money first. */
-export function sumBy<R extends { machines: number; dollarsPerHour: Num }>(rows: readonly R[], name: (row: R) => string): MoneyRow[] {
+export function sumBy<R extends { machines: number; dollarsPerHour: Num }>(
+  rows: readonly R[],
+  name: (row: R) => string,
+): MoneyRow[] {
   const sums = new Map<string, MoneyRow>();
   for (const row of rows) {
     const key = name(row);
@@ -62,5 +65,7 @@ export function sumBy<R extends { machines: number; dollarsPerHour: Num }>(rows:
     if (row.dollarsPerHour !== null) sum.dollarsPerHour = (sum.dollarsPerHour ?? 0) + row.dollarsPerHour;
     sums.set(key, sum);
   }
-  return [...sums.values()].sort((a, b) => (b.dollarsPerHour ?? -1) - (a.dollarsPerHour ?? -1) || (a.name < b.name ? -1 : 1));
+  return [...sums.values()].sort(
+    (a, b) => (b.dollarsPerHour ?? -1) - (a.dollarsPerHour ?? -1) || (a.name < b.name ? -1 : 1),
+  );
 }

@@ -57,7 +57,8 @@ export function outcomeTone(outcome: string): Tone {
   if (GOOD.has(outcome)) return 'good';
   if (OPEN.has(outcome)) return 'blue';
   if (WITHHELD.has(outcome)) return 'amber';
-  if (['stale_state', 'inventory_miss', 'missing_profile', 'ctx_canceled', 'no_session'].includes(outcome)) return 'grey';
+  if (['stale_state', 'inventory_miss', 'missing_profile', 'ctx_canceled', 'no_session'].includes(outcome))
+    return 'grey';
   return 'red';
 }
 

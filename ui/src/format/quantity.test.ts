@@ -18,7 +18,9 @@ describe('quantities', () => {
     ['0.1n', 1n],
   ])('reads %s', (text, nano) => expect(parse(text)).toBe(nano));
 
-  it.each(['', '.', 'Ki', '+', 'abc', '1 Gi', '1KiB', '1e1.5', '--1'])('refuses %j', (text) => expect(parse(text)).toBeNull());
+  it.each(['', '.', 'Ki', '+', 'abc', '1 Gi', '1KiB', '1e1.5', '--1'])('refuses %j', (text) =>
+    expect(parse(text)).toBeNull(),
+  );
 
   it('divides exactly where floats would not', () => {
     // 1.1 / 0.1 is 11.000000000000002 in floats and would round up to 12.

@@ -1,6 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { BUCKETS, bucketRank, bucketText } from './penalty';
-import { age, compact, count, dollars, duration, instant, nanosToMillis, perHour, plain, rate, share, UNKNOWN } from './text';
+import {
+  age,
+  compact,
+  count,
+  dollars,
+  duration,
+  instant,
+  nanosToMillis,
+  perHour,
+  plain,
+  rate,
+  share,
+  UNKNOWN,
+} from './text';
 
 describe('unknown is never a zero', () => {
   it.each([count, compact, dollars, perHour, share, rate, duration, age, instant])('%o', (format) => {

@@ -29,7 +29,8 @@ class Demo {
     }
     document.addEventListener('visibilitychange', () => this.follow());
     setInterval(() => {
-      if (this.state?.demo.hosted && !this.ended && document.visibilityState !== 'hidden') void this.post('heartbeat', {}, true);
+      if (this.state?.demo.hosted && !this.ended && document.visibilityState !== 'hidden')
+        void this.post('heartbeat', {}, true);
     }, HEARTBEAT_MS);
   }
 
@@ -68,8 +69,12 @@ class Demo {
 
   /** Oldest first. */
   private keep(fresh: DemoDecision[]): void {
-    const all = new Map([...[...this.decisions].reverse(), ...fresh].map((one) => [`${one.shard} ${one.sequence}`, one]));
-    this.decisions = [...all.values()].sort((a, b) => b.atUnixMs - a.atUnixMs || b.sequence - a.sequence).slice(0, KEPT);
+    const all = new Map(
+      [...[...this.decisions].reverse(), ...fresh].map((one) => [`${one.shard} ${one.sequence}`, one]),
+    );
+    this.decisions = [...all.values()]
+      .sort((a, b) => b.atUnixMs - a.atUnixMs || b.sequence - a.sequence)
+      .slice(0, KEPT);
   }
 
   private headers(): Record<string, string> {
@@ -120,7 +125,11 @@ class Demo {
   async post(path: string, body: object, quiet = false): Promise<void> {
     if (!quiet) this.refused = null;
     try {
-      const response = await fetch(apiUrl(path), { method: 'POST', headers: { 'content-type': 'application/json', ...this.headers() }, body: JSON.stringify(body) });
+      const response = await fetch(apiUrl(path), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...this.headers() },
+        body: JSON.stringify(body),
+      });
       if (response.status === 410) this.ended = true;
       if (!response.ok && !quiet) this.refused = await words(response);
     } catch {

@@ -34,7 +34,9 @@ export function feed(decisions: readonly DemoDecision[]): FeedLine[] {
         atUnixMs: one.atUnixMs,
         kind: one.kind,
         machine: one.machine,
-        text: verb({ kind: one.kind, clusterId: one.cluster, outcome: one.outcome, graceSeconds: one.graceSeconds }) + (meaning ? `: ${meaning}` : ''),
+        text:
+          verb({ kind: one.kind, clusterId: one.cluster, outcome: one.outcome, graceSeconds: one.graceSeconds }) +
+          (meaning ? `: ${meaning}` : ''),
         numbers: numbers(one),
         outcome: closed?.outcome ?? one.outcome,
         error: closed?.error || one.error,
@@ -46,7 +48,8 @@ export function feed(decisions: readonly DemoDecision[]): FeedLine[] {
 function numbers(one: DemoDecision): string {
   const known = (cost: number | null): number | null => (cost === null || cost < 0 ? null : cost);
   const parts = [costWords({ effectiveCost: known(one.effectiveCost), runnerUpCost: known(one.runnerUpCost) })];
-  if (one.kind === 'Preempt') parts.push(`priority ${one.priority.toLocaleString('en-US')} for ${one.preemptorPriority.toLocaleString('en-US')}`);
+  if (one.kind === 'Preempt')
+    parts.push(`priority ${one.priority.toLocaleString('en-US')} for ${one.preemptorPriority.toLocaleString('en-US')}`);
   parts.push(`cycle ${one.cycle.toLocaleString('en-US')}`);
   return parts.filter((part) => part !== '').join(' · ');
 }

@@ -65,7 +65,14 @@ export interface Run {
   endedAtUnixMs: number | null;
   steps: { phase: string; text: string; state: 'running' | 'done' | 'failed'; atUnixMs: number; detail: string }[];
   claims: { text: string; state: 'pending' | 'passed' | 'failed'; detail: string }[];
-  explain: { shard: string; cluster: string; fingerprint: string; group: string; sameDomain: string; domains: DomainCoverage[] } | null;
+  explain: {
+    shard: string;
+    cluster: string;
+    fingerprint: string;
+    group: string;
+    sameDomain: string;
+    domains: DomainCoverage[];
+  } | null;
 }
 
 export interface DemoDecision {

@@ -4,12 +4,22 @@ import { need, unmet } from '../testing';
 import { cohorts, needKey, tableRows } from './cohort';
 
 function rows(needs: NeedView[], keep: (need: NeedView) => boolean = () => true): string[] {
-  return tableRows(cohorts(needs), keep).map((row) => (row.kind === 'need' ? row.need.clusterId : row.kind === 'cut' ? `cut ${row.left}` : `cohort ${row.cohort.members.length}`));
+  return tableRows(cohorts(needs), keep).map((row) =>
+    row.kind === 'need'
+      ? row.need.clusterId
+      : row.kind === 'cut'
+        ? `cut ${row.left}`
+        : `cohort ${row.cohort.members.length}`,
+  );
 }
 
 describe('cohorts', () => {
   it('keep the order of needs and stand where their first member stands', () => {
-    const all = [need({ clusterId: 'a', profileFingerprint: 'x' }), need({ clusterId: 'b', profileFingerprint: 'y' }), need({ clusterId: 'c', profileFingerprint: 'x' })];
+    const all = [
+      need({ clusterId: 'a', profileFingerprint: 'x' }),
+      need({ clusterId: 'b', profileFingerprint: 'y' }),
+      need({ clusterId: 'c', profileFingerprint: 'x' }),
+    ];
     expect(rows(all)).toEqual(['cohort 2', 'a', 'c', 'b']);
   });
 
@@ -24,13 +34,24 @@ describe('cohorts', () => {
   });
 
   it('draw the line after the last member that got machines', () => {
-    const all = [need({ clusterId: 'a' }), unmet({ clusterId: 'b' }), unmet({ clusterId: 'c', claimedMachineCount: 2 }), unmet({ clusterId: 'd' }), unmet({ clusterId: 'e' })];
+    const all = [
+      need({ clusterId: 'a' }),
+      unmet({ clusterId: 'b' }),
+      unmet({ clusterId: 'c', claimedMachineCount: 2 }),
+      unmet({ clusterId: 'd' }),
+      unmet({ clusterId: 'e' }),
+    ];
     expect(rows(all)).toEqual(['cohort 5', 'a', 'b', 'c', 'cut 2', 'd', 'e']);
   });
 
   it('draw it first where nobody got any, and last where everybody got some', () => {
     expect(rows([unmet({ clusterId: 'a' }), unmet({ clusterId: 'b' })])).toEqual(['cohort 2', 'cut 2', 'a', 'b']);
-    expect(rows([need({ clusterId: 'a' }), unmet({ clusterId: 'b', claimedMachineCount: 1 })])).toEqual(['cohort 2', 'a', 'b', 'cut 0']);
+    expect(rows([need({ clusterId: 'a' }), unmet({ clusterId: 'b', claimedMachineCount: 1 })])).toEqual([
+      'cohort 2',
+      'a',
+      'b',
+      'cut 0',
+    ]);
   });
 
   it('keep the line where it is when rows are filtered away', () => {
@@ -45,7 +66,12 @@ describe('cohorts', () => {
   });
 
   it('are found by cluster, profile and group together', () => {
-    const keys = [need(), need({ clusterId: 'b' }), need({ profileFingerprint: 'g' }), need({ need: { group: 'x' } })].map(needKey);
+    const keys = [
+      need(),
+      need({ clusterId: 'b' }),
+      need({ profileFingerprint: 'g' }),
+      need({ need: { group: 'x' } }),
+    ].map(needKey);
     expect(new Set(keys).size).toBe(4);
   });
 });

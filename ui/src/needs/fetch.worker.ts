@@ -30,7 +30,14 @@ async function read(id: number, url: string, signal: AbortSignal): Promise<void>
     const response = await fetch(url, { signal, headers: { accept: 'application/json' } });
     if (!response.ok) {
       const body = (await response.json().catch(() => null)) as { error?: string; login?: string } | null;
-      post({ id, failed: { status: response.status, message: body?.error ?? `the server answered ${response.status}`, login: body?.login ?? null } });
+      post({
+        id,
+        failed: {
+          status: response.status,
+          message: body?.error ?? `the server answered ${response.status}`,
+          login: body?.login ?? null,
+        },
+      });
       return;
     }
     const { needs, ...head } = (await response.json()) as Needs;
@@ -40,6 +47,7 @@ async function read(id: number, url: string, signal: AbortSignal): Promise<void>
     }
     post({ id, head });
   } catch {
-    if (!signal.aborted) post({ id, failed: { status: 0, message: 'the dashboard did not answer; it is tried again', login: null } });
+    if (!signal.aborted)
+      post({ id, failed: { status: 0, message: 'the dashboard did not answer; it is tried again', login: null } });
   }
 }

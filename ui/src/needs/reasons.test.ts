@@ -66,7 +66,9 @@ describe('wording', () => {
   });
 
   it('counts machines held and new', () => {
-    expect(explanation(need({ claimedMachineCount: 4, bootstrapCount: 1, provisionCount: 2 }))).toBe('It holds 4 machines, 3 of them new this cycle.');
+    expect(explanation(need({ claimedMachineCount: 4, bootstrapCount: 1, provisionCount: 2 }))).toBe(
+      'It holds 4 machines, 3 of them new this cycle.',
+    );
     expect(explanation(need({ claimedMachineCount: 1 }))).toBe('It holds 1 machine, none of them new this cycle.');
     expect(explanation(unmet({ claimedMachineCount: 2 }))).toContain('It holds 2 machines so far.');
   });
@@ -78,8 +80,16 @@ describe('wording', () => {
   });
 
   it('tells the path with the numbers of the engine', () => {
-    const one = unmet({ claimedMachineCount: 5, bootstrapCount: 1, provisionCount: 1, preemption: { victimsFound: 2, capacityFreed: {} } });
-    expect(path(one).map((step) => step.text)).toEqual(['kept 3 machines, took 1 idle and 1 to be created', 'found 2 victims, too little was freed']);
+    const one = unmet({
+      claimedMachineCount: 5,
+      bootstrapCount: 1,
+      provisionCount: 1,
+      preemption: { victimsFound: 2, capacityFreed: {} },
+    });
+    expect(path(one).map((step) => step.text)).toEqual([
+      'kept 3 machines, took 1 idle and 1 to be created',
+      'found 2 victims, too little was freed',
+    ]);
     expect(path(unmet({ acquisitionParked: true }))[0]?.text).toContain('parked');
     expect(path(unmet({ unmetDetail: 'PREEMPTION_UNDER_WAY' }))[1]?.text).toContain('draining');
   });

@@ -30,8 +30,7 @@ const REASONS: Reason[] = [
     name: 'TOPOLOGY_UNSATISFIABLE',
     title: 'No single domain',
     tone: 'violet',
-    action:
-      'no single domain holds the whole group; shrink it or relax co-location; it never resolves across shards',
+    action: 'no single domain holds the whole group; shrink it or relax co-location; it never resolves across shards',
   },
   {
     name: 'PREEMPTION_EXHAUSTED',

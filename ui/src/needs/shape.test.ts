@@ -6,14 +6,22 @@ import { byCluster, mostUnmet, summarise } from './summary';
 
 describe('the chunk estimate', () => {
   it('is the most over resources, rounded up, with the resource that decides', () => {
-    expect(chunks({ aggregateResources: { cpu: '10', memory: '64Gi' }, minUnit: { cpu: '4', memory: '8Gi' } })).toEqual({ machines: 8, binding: 'memory' });
-    expect(chunks({ aggregateResources: { cpu: '10' }, minUnit: { cpu: '4' } })).toEqual({ machines: 3, binding: 'cpu' });
+    expect(chunks({ aggregateResources: { cpu: '10', memory: '64Gi' }, minUnit: { cpu: '4', memory: '8Gi' } })).toEqual(
+      { machines: 8, binding: 'memory' },
+    );
+    expect(chunks({ aggregateResources: { cpu: '10' }, minUnit: { cpu: '4' } })).toEqual({
+      machines: 3,
+      binding: 'cpu',
+    });
   });
   it('is exact for fractions', () => {
     expect(chunks({ aggregateResources: { cpu: '1.1' }, minUnit: { cpu: '100m' } }).machines).toBe(11);
   });
   it('leaves out resources without a unit, and says so when none is left', () => {
-    expect(chunks({ aggregateResources: { cpu: '10', memory: '8Gi' }, minUnit: { cpu: '5' } })).toEqual({ machines: 2, binding: 'cpu' });
+    expect(chunks({ aggregateResources: { cpu: '10', memory: '8Gi' }, minUnit: { cpu: '5' } })).toEqual({
+      machines: 2,
+      binding: 'cpu',
+    });
     expect(chunks({ aggregateResources: { cpu: '10' }, minUnit: {} })).toEqual({ machines: null, binding: null });
     expect(chunks({ aggregateResources: { cpu: '10' }, minUnit: { cpu: '0' } }).machines).toBeNull();
   });
@@ -37,7 +45,10 @@ describe('coverage', () => {
     expect(coverage(unmet({ residualDeficit: { cpu: '99' } }))[0]?.perMille).toBe(0);
   });
   it('names the rare resource among equals', () => {
-    const one = unmet({ need: { aggregateResources: { cpu: '8', 'nvidia.com/gpu': '8' } }, residualDeficit: { cpu: '4', 'nvidia.com/gpu': '4' } });
+    const one = unmet({
+      need: { aggregateResources: { cpu: '8', 'nvidia.com/gpu': '8' } },
+      residualDeficit: { cpu: '4', 'nvidia.com/gpu': '4' },
+    });
     expect(worst(coverage(one))?.name).toBe('nvidia.com/gpu');
   });
 });
@@ -52,11 +63,19 @@ describe('names', () => {
 });
 
 describe('the summary', () => {
-  const all = [need(), unmet({ clusterId: 'b' }), unmet({ clusterId: 'b', unmetDetail: 'NO_SESSION' }), unmet({ clusterId: 'c' })];
+  const all = [
+    need(),
+    unmet({ clusterId: 'b' }),
+    unmet({ clusterId: 'b', unmetDetail: 'NO_SESSION' }),
+    unmet({ clusterId: 'c' }),
+  ];
   it('counts by the reason shown', () => {
     const summary = summarise(all);
     expect(summary).toMatchObject({ total: 4, satisfied: 1 });
-    expect(summary.unmet.map(({ reason, count }) => [reason.name, count])).toEqual([['PRIORITY_STARVED', 2], ['NO_SESSION', 1]]);
+    expect(summary.unmet.map(({ reason, count }) => [reason.name, count])).toEqual([
+      ['PRIORITY_STARVED', 2],
+      ['NO_SESSION', 1],
+    ]);
   });
   it('preselects the cluster with the most unmet needs', () => {
     expect(mostUnmet(byCluster(all))).toBe('b');

@@ -28,9 +28,7 @@ export function summarise(needs: readonly NeedView[]): NeedsSummary {
     if (entry) entry.count += 1;
     else byName.set(reason.name, { reason, count: 1 });
   }
-  const unmet = [...byName.values()].sort(
-    (a, b) => b.count - a.count || a.reason.name.localeCompare(b.reason.name),
-  );
+  const unmet = [...byName.values()].sort((a, b) => b.count - a.count || a.reason.name.localeCompare(b.reason.name));
   return { total: needs.length, satisfied, unmet };
 }
 

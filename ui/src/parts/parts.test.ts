@@ -11,11 +11,18 @@ describe('order', () => {
   });
   it('is stable and counts as people do', () => {
     expect(['shard-10', 'shard-2'].sort(natural)).toEqual(['shard-2', 'shard-10']);
-    const rows = [{ a: 1, b: 'x' }, { a: 1, b: 'y' }];
+    const rows = [
+      { a: 1, b: 'x' },
+      { a: 1, b: 'y' },
+    ];
     expect(sortRows(rows, (row) => row.a, true).map((row) => row.b)).toEqual(['x', 'y']);
   });
   it('of states is that of their life, others after', () => {
-    expect(inOrder({ zombie: 1, idle: 2, configured: 3 }, STATES).map(([name]) => name)).toEqual(['configured', 'idle', 'zombie']);
+    expect(inOrder({ zombie: 1, idle: 2, configured: 3 }, STATES).map(([name]) => name)).toEqual([
+      'configured',
+      'idle',
+      'zombie',
+    ]);
   });
 });
 

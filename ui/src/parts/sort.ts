@@ -11,10 +11,7 @@ export function sortRows<R>(rows: readonly R[], value: (row: R) => SortValue, de
 function compare(a: SortValue, b: SortValue, descending: boolean): number {
   const [noA, noB] = [unknown(a), unknown(b)];
   if (noA || noB) return Number(noA) - Number(noB);
-  const order =
-    typeof a === 'string' && typeof b === 'string'
-      ? natural(a, b)
-      : Number(a) - Number(b);
+  const order = typeof a === 'string' && typeof b === 'string' ? natural(a, b) : Number(a) - Number(b);
   return descending ? -order : order;
 }
 

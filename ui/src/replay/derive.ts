@@ -56,7 +56,11 @@ export class Machines {
     if (!path || decision.machineId === '' || WITHHELD.has(decision.outcome)) return;
     const key = `${decision.shard} ${decision.machineId}`;
     let known = this.known.get(key);
-    if (!known) this.known.set(key, (known = { view: blank(decision.machineId, path.from), shard: decision.shard, transitions: [] }));
+    if (!known)
+      this.known.set(
+        key,
+        (known = { view: blank(decision.machineId, path.from), shard: decision.shard, transitions: [] }),
+      );
     const view = known.view;
     const to = OPEN.has(decision.outcome) ? path.by : decision.outcome === 'success' ? path.to : path.from;
     if (view.state !== to) {

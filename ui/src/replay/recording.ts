@@ -79,7 +79,8 @@ export async function load(files: NamedText[], progress: (lines: number) => void
 function take(recording: Recording, text: string, shard: string, bad: Map<string, number>): void {
   const line = parseLine(text);
   if (line.kind === 'bad') bad.set(line.why, (bad.get(line.why) ?? 0) + 1);
-  else if (line.kind === 'decision') recording.decisions.push({ ...line.decision, shard: line.decision.shard ?? shard });
+  else if (line.kind === 'decision')
+    recording.decisions.push({ ...line.decision, shard: line.decision.shard ?? shard });
   else addAnswer(recording, line.answer);
 }
 
@@ -102,7 +103,9 @@ function finish(recording: Recording): void {
     seen.add(key);
     return true;
   });
-  recording.decisions.sort((a, b) => (a.timeUnixNanos ?? 0) - (b.timeUnixNanos ?? 0) || natural(a.sequence, b.sequence));
+  recording.decisions.sort(
+    (a, b) => (a.timeUnixNanos ?? 0) - (b.timeUnixNanos ?? 0) || natural(a.sequence, b.sequence),
+  );
   for (const list of recording.answers.values()) list.sort((a, b) => a.at - b.at);
   recording.moments = momentsOf(recording);
   const shards = new Set(recording.decisions.map((one) => one.shard));
@@ -134,5 +137,10 @@ export function momentsOf(recording: Pick<Recording, 'decisions' | 'answers'>): 
 /** `shard-3` of `run/shard-3.audit.jsonl`. */
 export function stem(name: string): string {
   const base = name.slice(name.lastIndexOf('/') + 1);
-  return base.replace(/\.(jsonl|ndjson|log)$/i, '').replace(/[.-](audit|decisions)$/i, '').replace(/^(audit|decisions)-(?=.)/i, '') || base;
+  return (
+    base
+      .replace(/\.(jsonl|ndjson|log)$/i, '')
+      .replace(/[.-](audit|decisions)$/i, '')
+      .replace(/^(audit|decisions)-(?=.)/i, '') || base
+  );
 }

@@ -25,7 +25,17 @@ async function source(at: string): Promise<ReplaySource> {
 describe('lines', () => {
   it('of an audit log keep sequences whole', () => {
     const line = parseLine(AUDIT[1]!);
-    expect(line).toMatchObject({ kind: 'decision', decision: { sequence: '1099511627778', ofSequence: '1099511627777', cycle: 10, effectiveCost: 0.1, runnerUpCost: null, outcome: 'success' } });
+    expect(line).toMatchObject({
+      kind: 'decision',
+      decision: {
+        sequence: '1099511627778',
+        ofSequence: '1099511627777',
+        cycle: 10,
+        effectiveCost: 0.1,
+        runnerUpCost: null,
+        outcome: 'success',
+      },
+    });
     const big = parseLine(AUDIT[0]!.replace('1099511627777', '9223372036854775807'));
     expect(big).toMatchObject({ decision: { sequence: '9223372036854775807' } });
   });
@@ -55,9 +65,20 @@ describe('a recording', () => {
     expect(recording.problems).toEqual(['x.jsonl: 2 lines left out, not JSON']);
   });
   it('reads a run folder', async () => {
-    const recording = await load([file('run-7/summary.json', '{"runId":"7","passed":true}'), file('run-7/series.csv', 'time,machines,note\n0,5,a\n10,,b\n'), file('run-7/config.yaml', 'x: 1')], () => {});
+    const recording = await load(
+      [
+        file('run-7/summary.json', '{"runId":"7","passed":true}'),
+        file('run-7/series.csv', 'time,machines,note\n0,5,a\n10,,b\n'),
+        file('run-7/config.yaml', 'x: 1'),
+      ],
+      () => {},
+    );
     expect(recording.summary).toEqual({ runId: '7', passed: true });
-    expect(recording.series[0]).toEqual({ name: 'run-7/series.csv', times: [0, 10], columns: [{ name: 'machines', values: [5, null] }] });
+    expect(recording.series[0]).toEqual({
+      name: 'run-7/series.csv',
+      times: [0, 10],
+      columns: [{ name: 'machines', values: [5, null] }],
+    });
   });
   it('names shards after files', () => {
     expect(stem('run/shard-3.audit.jsonl')).toBe('shard-3');
@@ -72,7 +93,8 @@ describe('a recording', () => {
 
 describe('a replayed moment', () => {
   it('shows the states that the log implies', async () => {
-    const state = async (at: string): Promise<string | undefined> => ((await (await source(at)).get('machines?shard=shard-3')) as Machines).machines[0]?.state;
+    const state = async (at: string): Promise<string | undefined> =>
+      ((await (await source(at)).get('machines?shard=shard-3')) as Machines).machines[0]?.state;
     expect(await state('2026-11-16T03:11:00Z')).toBeUndefined();
     expect(await state('2026-11-16T03:12:10Z')).toBe('creating');
     expect(await state('2026-11-16T03:12:30Z')).toBe('configured');
@@ -86,7 +108,11 @@ describe('a replayed moment', () => {
   });
   it('tells what happened to a machine', async () => {
     const detail = (await (await source('2026-11-16T03:20:00Z')).get('machines/shard-3/m-1')) as MachineDetail;
-    expect(detail.transitions.map((step) => `${step.from} ${step.to} ${step.cause}`)).toEqual(['speculative creating decision', 'creating configured ack', 'configured draining decision']);
+    expect(detail.transitions.map((step) => `${step.from} ${step.to} ${step.cause}`)).toEqual([
+      'speculative creating decision',
+      'creating configured ack',
+      'configured draining decision',
+    ]);
   });
   it('filters decisions as the server does', async () => {
     const replay = await source('2026-11-16T03:20:00Z');
@@ -95,11 +121,16 @@ describe('a replayed moment', () => {
   });
   it('knows what it does not know', async () => {
     const replay = await source('2026-11-16T03:20:00Z');
-    expect((await replay.get('fleet/overview')) as Overview).toMatchObject({ machines: 1, dollarsPerHour: null, shortfalls: null });
+    expect((await replay.get('fleet/overview')) as Overview).toMatchObject({
+      machines: 1,
+      dollarsPerHour: null,
+      shortfalls: null,
+    });
     await expect(replay.get('needs?shard=shard-3')).rejects.toMatchObject({ status: 503 });
   });
   it('prefers what was recorded, up to the moment', async () => {
-    const line = (at: number, machines: number): string => JSON.stringify({ recorded: 'fleet/overview', at, body: { machines } });
+    const line = (at: number, machines: number): string =>
+      JSON.stringify({ recorded: 'fleet/overview', at, body: { machines } });
     const replay = new ReplaySource(await load([file('r.jsonl', [line(1000, 1), line(5000, 2)].join('\n'))], () => {}));
     replay.at = 4000;
     expect(await replay.get('fleet/overview')).toEqual({ machines: 1 });
@@ -124,6 +155,8 @@ describe('sums over decisions', () => {
     expect((values[0] ?? []).reduce((sum, value) => sum + value * 60, 0)).toBeCloseTo(3);
   });
   it('read durations', () => {
-    expect([seconds('90s', 1), seconds('15m', 1), seconds('1h', 1), seconds('30d', 1), seconds('x', 7)]).toEqual([90, 900, 3600, 2_592_000, 7]);
+    expect([seconds('90s', 1), seconds('15m', 1), seconds('1h', 1), seconds('30d', 1), seconds('x', 7)]).toEqual([
+      90, 900, 3600, 2_592_000, 7,
+    ]);
   });
 });

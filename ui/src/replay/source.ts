@@ -33,7 +33,8 @@ export class ReplaySource implements Source {
   }
 
   private missing(route: string): string {
-    const what = this.recording.decisions.length > 0 ? 'a decision log tells what was done' : 'this recording holds other answers';
+    const what =
+      this.recording.decisions.length > 0 ? 'a decision log tells what was done' : 'this recording holds other answers';
     return `not in the recording at this moment: ${what}, and /${route} needs more; a recording made on the Replay screen holds every screen`;
   }
 
@@ -50,7 +51,8 @@ export class ReplaySource implements Source {
     if (this.recording.decisions.length === 0) return undefined;
     if (route === 'decisions') return this.decisions(query);
     if (route === 'fleet/overview') return this.overview();
-    if (route === 'fleet/actions') return { ...AGELESS, ...this.rates(this.upTo(), query), stepSeconds: seconds(query.step, 30) };
+    if (route === 'fleet/actions')
+      return { ...AGELESS, ...this.rates(this.upTo(), query), stepSeconds: seconds(query.step, 30) };
     if (route === 'shards') return { ...AGELESS, shards: this.recording.shards.map((pod) => this.shardRow(pod)) };
     if (route === 'finops/savings') return this.savings(query);
     const pod = /^shards\/([^/]+)(\/trends)?$/.exec(route);
@@ -60,9 +62,23 @@ export class ReplaySource implements Source {
 
   private topology(): object {
     return {
-      coordinator: { raftTerm: null, applyRatePerSec: null, applyErrorRatePerSec: null, pendingInstructionsTotal: null, lastExportUnixSeconds: null, transfersByPhase: null, recovering: null, leaderId: null },
+      coordinator: {
+        raftTerm: null,
+        applyRatePerSec: null,
+        applyErrorRatePerSec: null,
+        pendingInstructionsTotal: null,
+        lastExportUnixSeconds: null,
+        transfersByPhase: null,
+        recovering: null,
+        leaderId: null,
+      },
       replicas: [],
-      shards: this.recording.shards.map((shardId) => ({ shardId, address: '', registeredAtUnixNs: null, lastHeartbeatUnixNs: null })),
+      shards: this.recording.shards.map((shardId) => ({
+        shardId,
+        address: '',
+        registeredAtUnixNs: null,
+        lastHeartbeatUnixNs: null,
+      })),
       domainAssignments: [],
       domainsNext: null,
       quotas: [],
@@ -108,13 +124,16 @@ export class ReplaySource implements Source {
       const query = parseQuery(path.slice('machines'.length));
       const plain = Object.keys(query).every((name) => name === 'shard' || name === 'limit');
       const answer = plain && query.shard === shard ? list.findLast((one) => one.at <= this.at) : undefined;
-      if (answer && (!newest || answer.at > newest.at)) newest = { at: answer.at, rows: (answer.body as MachinesAnswer).machines };
+      if (answer && (!newest || answer.at > newest.at))
+        newest = { at: answer.at, rows: (answer.body as MachinesAnswer).machines };
     }
     return newest?.rows;
   }
 
   private machineList(query: Query): object | undefined {
-    const rows = this.recordedMachines(query.shard) ?? (this.recording.decisions.length > 0 ? this.known(query.shard).map((one) => ({ ...one.view })) : undefined);
+    const rows =
+      this.recordedMachines(query.shard) ??
+      (this.recording.decisions.length > 0 ? this.known(query.shard).map((one) => ({ ...one.view })) : undefined);
     if (!rows) return undefined;
     const states = query.state ? query.state.split(',') : null;
     const machines = rows
@@ -144,7 +163,11 @@ export class ReplaySource implements Source {
     return {
       ...AGELESS,
       shards: this.recording.shards.length,
-      clusters: new Set(this.upTo().map((one) => one.clusterId).filter((id) => id !== '')).size,
+      clusters: new Set(
+        this.upTo()
+          .map((one) => one.clusterId)
+          .filter((id) => id !== ''),
+      ).size,
       machines: Object.values(machinesByState).reduce((sum, n) => sum + n, 0),
       machinesByState,
       machinesByCapacityType: null,
@@ -157,7 +180,17 @@ export class ReplaySource implements Source {
 
   private shardRow(pod: string): object {
     const machines = this.known(pod).length;
-    return { pod, cycleP99Seconds: null, machines, shortfalls: null, activeSessions: null, dollarsPerHour: null, paused: null, fenced: null, live: null };
+    return {
+      pod,
+      cycleP99Seconds: null,
+      machines,
+      shortfalls: null,
+      activeSessions: null,
+      dollarsPerHour: null,
+      paused: null,
+      fenced: null,
+      live: null,
+    };
   }
 
   private shard(pod: string, trends: boolean, query: Query): object {
@@ -210,7 +243,14 @@ export class ReplaySource implements Source {
         savedPerHour: (one.runnerUpCost ?? 0) - (one.effectiveCost ?? 0),
       }))
       .reverse();
-    return { shard: query.shard ?? '', decisions: all.length, compared: rows.length, savedPerHour: rows.reduce((sum, row) => sum + row.savedPerHour, 0), gap: false, rows };
+    return {
+      shard: query.shard ?? '',
+      decisions: all.length,
+      compared: rows.length,
+      savedPerHour: rows.reduce((sum, row) => sum + row.savedPerHour, 0),
+      gap: false,
+      rows,
+    };
   }
 }
 

@@ -30,7 +30,8 @@ afterEach(async () => {
   expect(errors).toEqual([]);
 });
 
-const seen = (text: string | RegExp): Promise<void> => page.getByText(text).filter({ visible: true }).first().waitFor({ timeout: 10_000 });
+const seen = (text: string | RegExp): Promise<void> =>
+  page.getByText(text).filter({ visible: true }).first().waitFor({ timeout: 10_000 });
 const query = (name: string): string | null => new URL(page.url()).searchParams.get(name);
 
 /** Waits until a condition of the test itself holds. */
@@ -44,7 +45,10 @@ async function until(what: string, holds: () => boolean | Promise<boolean>): Pro
 
 async function hide(hidden: boolean): Promise<void> {
   await page.evaluate((hidden) => {
-    Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => (hidden ? 'hidden' : 'visible') });
+    Object.defineProperty(document, 'visibilityState', {
+      configurable: true,
+      get: () => (hidden ? 'hidden' : 'visible'),
+    });
     document.dispatchEvent(new Event('visibilitychange'));
   }, hidden);
 }
@@ -58,7 +62,10 @@ describe('what everybody must know', () => {
     }
   });
   it('a dashboard open to the network has a banner', async () => {
-    stub.override = (path) => (path === 'config' ? { body: { ...stub.fleet.config(), openToNetwork: true, authMode: 'none', viewer: null } } : undefined);
+    stub.override = (path) =>
+      path === 'config'
+        ? { body: { ...stub.fleet.config(), openToNetwork: true, authMode: 'none', viewer: null } }
+        : undefined;
     await page.goto(stub.url('/'));
     await page.getByRole('alert').getByText('--auth none').waitFor();
   });
@@ -69,7 +76,8 @@ describe('what everybody must know', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
   });
   it('an identity that is missing can sign in and come back', async () => {
-    stub.override = (path) => (path === 'config' ? undefined : { status: 401, body: { error: 'no identity', login: 'auth/login' } });
+    stub.override = (path) =>
+      path === 'config' ? undefined : { status: 401, body: { error: 'no identity', login: 'auth/login' } };
     await page.goto(stub.url('/needs?shard=shard-0'));
     const link = page.getByRole('link', { name: 'Sign in' }).first();
     expect(await link.getAttribute('href')).toBe('auth/login?return=needs%3Fshard%3Dshard-0');
@@ -80,7 +88,13 @@ describe('keyboard', () => {
   it('goes to screens by letter', async () => {
     await page.goto(stub.url('/'));
     await seen('$184.32/h');
-    for (const [letter, title] of [['n', 'Needs'], ['m', 'Machines'], ['f', 'FinOps'], ['t', 'Topology'], ['o', 'Overview']] as const) {
+    for (const [letter, title] of [
+      ['n', 'Needs'],
+      ['m', 'Machines'],
+      ['f', 'FinOps'],
+      ['t', 'Topology'],
+      ['o', 'Overview'],
+    ] as const) {
       await page.keyboard.press('g');
       await page.keyboard.press(letter);
       await page.getByRole('heading', { level: 1, name: title }).waitFor();
@@ -138,7 +152,8 @@ describe('links', () => {
     await seen('satisfied');
     await until('the choice is in the URL', () => query('cluster') !== null);
     const unmet = new Map<string, number>();
-    for (const need of stub.fleet.needs('shard-0', undefined, 1000).needs) if (!need.satisfied) unmet.set(need.clusterId, (unmet.get(need.clusterId) ?? 0) + 1);
+    for (const need of stub.fleet.needs('shard-0', undefined, 1000).needs)
+      if (!need.satisfied) unmet.set(need.clusterId, (unmet.get(need.clusterId) ?? 0) + 1);
     const most = [...unmet].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0]?.[0];
     expect([query('shard'), query('cluster')]).toEqual(['shard-0', most]);
   });
@@ -146,7 +161,10 @@ describe('links', () => {
     await page.goto(stub.url('/needs?cluster=*'));
     await page.getByRole('button', { name: /no matching supply/ }).click();
     expect([query('status'), query('reason')]).toEqual(['unmet', 'NO_MATCHING_SUPPLY']);
-    await until('only those are left', async () => (await page.locator('tbody .chip', { hasText: 'satisfied' }).count()) === 0);
+    await until(
+      'only those are left',
+      async () => (await page.locator('tbody .chip', { hasText: 'satisfied' }).count()) === 0,
+    );
     await page.goBack();
     await seen('46 shown');
   });
@@ -155,15 +173,31 @@ describe('links', () => {
     const url = `/needs?cluster=*&need=${encodeURIComponent(need.profileFingerprint)}&of=${need.clusterId}&group=${encodeURIComponent(need.need.group)}`;
     await page.goto(stub.url(url));
     const drawer = page.getByRole('dialog');
-    for (const text of ['What to do', 'machines, not pods', 'Estimate', 'in use by others', 'Who is ahead', 'Co-location', 'rack-17', 'rank 23 of 46', 'tried again every 32 cycles', 'co-location: all machines share one value', 'clusters that you may not see']) {
+    for (const text of [
+      'What to do',
+      'machines, not pods',
+      'Estimate',
+      'in use by others',
+      'Who is ahead',
+      'Co-location',
+      'rack-17',
+      'rank 23 of 46',
+      'tried again every 32 cycles',
+      'co-location: all machines share one value',
+      'clusters that you may not see',
+    ]) {
       if (text.startsWith('tried') && !need.acquisitionParked) continue;
       await drawer.getByText(text).first().waitFor();
     }
   });
   it('without an explanation say what is approximate', async () => {
-    stub.override = (path) => (path === 'explain' ? { status: 502, body: { error: 'this shard is older than ExplainNeed' } } : undefined);
+    stub.override = (path) =>
+      path === 'explain' ? { status: 502, body: { error: 'this shard is older than ExplainNeed' } } : undefined;
     await page.goto(stub.url('/needs?cluster=*'));
-    await page.locator('tr.open').nth(4).click({ position: { x: 620, y: 10 } });
+    await page
+      .locator('tr.open')
+      .nth(4)
+      .click({ position: { x: 620, y: 10 } });
     await seen('approximate: higher needs of an overlapping shape');
     await seen('this shard is older than ExplainNeed');
   });
@@ -230,19 +264,29 @@ describe('freshness', () => {
     await until('asked again', () => stub.asked.slice(before).includes('fleet/overview'));
     await until('a stream again', () => stub.streams.size === 1);
   });
-  it.each(['/', '/shards', '/shards/shard-0', '/shard-reports', '/topology', '/clusters', '/clusters/prod-eu', '/available-capacity', '/needs?cluster=*', '/finops', '/machines', '/decisions'])(
-    'what nobody refreshes turns stale: %s',
-    async (path) => {
-      stub.streaming = false;
-      await page.clock.install();
-      await page.goto(stub.url(path));
-      await page.locator('[data-state="full"]').first().waitFor();
-      expect(await page.locator('.stale').count()).toBe(0);
-      stub.override = () => 'hang';
-      await page.clock.runFor(70_000);
-      await page.locator('.stale', { hasText: 'stale' }).first().waitFor();
-    },
-  );
+  it.each([
+    '/',
+    '/shards',
+    '/shards/shard-0',
+    '/shard-reports',
+    '/topology',
+    '/clusters',
+    '/clusters/prod-eu',
+    '/available-capacity',
+    '/needs?cluster=*',
+    '/finops',
+    '/machines',
+    '/decisions',
+  ])('what nobody refreshes turns stale: %s', async (path) => {
+    stub.streaming = false;
+    await page.clock.install();
+    await page.goto(stub.url(path));
+    await page.locator('[data-state="full"]').first().waitFor();
+    expect(await page.locator('.stale').count()).toBe(0);
+    stub.override = () => 'hang';
+    await page.clock.runFor(70_000);
+    await page.locator('.stale', { hasText: 'stale' }).first().waitFor();
+  });
   it('what the stream carries does not turn stale while it is alive', async () => {
     await page.clock.install();
     await page.goto(stub.url('/decisions'));
@@ -265,7 +309,8 @@ describe('freshness', () => {
     await page.clock.install();
     await page.goto(stub.url('/shards'));
     await seen('shard-1');
-    stub.override = (path) => (path === 'shards' ? { status: 502, body: { error: 'prometheus timed out after 5 s' } } : undefined);
+    stub.override = (path) =>
+      path === 'shards' ? { status: 502, body: { error: 'prometheus timed out after 5 s' } } : undefined;
     await page.clock.runFor(16_000);
     await page.locator('[data-state="partial"]').waitFor();
     await seen(/prometheus timed out after 5 s/);
@@ -277,7 +322,10 @@ describe('filters', () => {
   it('that fail do not leave the answer to another question standing', async () => {
     await page.goto(stub.url('/machines?shard=shard-0'));
     await seen('m-00000');
-    stub.override = (path, query) => (path === 'machines' && query.get('state') === 'idle' ? { status: 502, body: { error: 'shard-0 timed out' } } : undefined);
+    stub.override = (path, query) =>
+      path === 'machines' && query.get('state') === 'idle'
+        ? { status: 502, body: { error: 'shard-0 timed out' } }
+        : undefined;
     await page.getByLabel('State').selectOption('idle');
     await page.locator('[data-state="failed"]').getByText('shard-0 timed out').waitFor();
     expect(await page.getByText('m-00000').count()).toBe(0);
@@ -327,7 +375,8 @@ describe('what if', () => {
     await total.fill('lots');
     await page.getByRole('button', { name: 'Ask the engine' }).click();
     await seen(/must be a quantity above 0/);
-    stub.override = (path) => (path === 'whatif' ? { status: 400, body: { error: 'need: priority out of range' } } : undefined);
+    stub.override = (path) =>
+      path === 'whatif' ? { status: 400, body: { error: 'need: priority out of range' } } : undefined;
     await total.fill('64');
     await page.getByRole('button', { name: 'Ask the engine' }).click();
     await page.locator('[data-state="refused"]').getByText('need: priority out of range').waitFor();
@@ -367,13 +416,24 @@ describe('replay', () => {
     await page.getByRole('button', { name: 'Record', exact: true }).click();
     await until('a whole round', () => stub.asked.some((path) => path.startsWith('shards/shard-2/trends')));
     await page.getByRole('button', { name: 'Stop' }).click();
-    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: /^Save/ }).click()]);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: /^Save/ }).click(),
+    ]);
     const file = join(ARTEFACTS, 'recording.jsonl');
     await download.saveAs(file);
     stub.override = () => ({ status: 502, body: { error: 'gone' } });
     await page.locator('input[type=file]').first().setInputFiles(file);
     await seen('Back to live');
-    for (const [link, text] of [['Needs', 'satisfied'], ['Overview', '$184.32/h'], ['Topology', 'coordinator-1'], ['FinOps', 'Pinned work on Spot'], ['Machines', 'm-00000'], ['Shard capacity', 'in-process fake'], ['Clusters', 'ml-train']] as const) {
+    for (const [link, text] of [
+      ['Needs', 'satisfied'],
+      ['Overview', '$184.32/h'],
+      ['Topology', 'coordinator-1'],
+      ['FinOps', 'Pinned work on Spot'],
+      ['Machines', 'm-00000'],
+      ['Shard capacity', 'in-process fake'],
+      ['Clusters', 'ml-train'],
+    ] as const) {
       await page.getByRole('link', { name: link, exact: true }).first().click();
       await seen(text);
     }
@@ -383,7 +443,10 @@ describe('replay', () => {
     writeFileSync(file, 'not a log');
     await page.goto(stub.url('/replay'));
     await page.locator('input[type=file]').first().setInputFiles(file);
-    await page.getByRole('alert').getByText(/nothing to replay in holiday.jsonl/).waitFor();
+    await page
+      .getByRole('alert')
+      .getByText(/nothing to replay in holiday.jsonl/)
+      .waitFor();
   });
 });
 
@@ -406,7 +469,10 @@ describe('decisions', () => {
   it('leave as JSON lines', async () => {
     await page.goto(stub.url('/decisions?kind=Provision'));
     await seen('create for');
-    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export JSON lines' }).click()]);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export JSON lines' }).click(),
+    ]);
     expect(download.suggestedFilename()).toBe('decisions-shard-0.jsonl');
     expect(stub.asked.some((path) => path.includes('after=-1') && path.includes('kind=Provision'))).toBe(true);
   });

@@ -10,7 +10,16 @@ export async function launch(): Promise<Browser> {
   mkdirSync(ARTEFACTS, { recursive: true });
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    args: [
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
   });
 }
 
@@ -20,7 +29,10 @@ export interface Watched {
   errors: string[];
 }
 
-export async function open(browser: Browser, options: { dark?: boolean; width?: number; height?: number } = {}): Promise<Watched> {
+export async function open(
+  browser: Browser,
+  options: { dark?: boolean; width?: number; height?: number } = {},
+): Promise<Watched> {
   const page = await browser.newPage({
     viewport: { width: options.width ?? 1440, height: options.height ?? 900 },
     colorScheme: options.dark ? 'dark' : 'light',
@@ -30,7 +42,8 @@ export async function open(browser: Browser, options: { dark?: boolean; width?: 
   page.on('pageerror', (error) => errors.push(String(error)));
   page.on('console', (message) => {
     // The browser itself reports answers that are not 200; those are the state under test.
-    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) errors.push(message.text());
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      errors.push(message.text());
   });
   return { page, errors };
 }

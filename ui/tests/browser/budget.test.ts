@@ -33,9 +33,16 @@ interface TraceEvent {
 /** The longest task of a page's main thread, in milliseconds of processor time. */
 function longestTask(trace: Buffer): number {
   const { traceEvents } = JSON.parse(trace.toString()) as { traceEvents: TraceEvent[] };
-  const mains = new Set(traceEvents.filter((event) => event.name === 'thread_name' && event.args.name === 'CrRendererMain').map((event) => `${event.pid} ${event.tid}`));
-  const tasks = traceEvents.filter((event) => event.ph === 'X' && event.name.endsWith('RunTask') && mains.has(`${event.pid} ${event.tid}`));
-  if (tasks.length === 0 || tasks.every((task) => task.tdur === undefined)) throw new Error('the trace has no tasks with processor times');
+  const mains = new Set(
+    traceEvents
+      .filter((event) => event.name === 'thread_name' && event.args.name === 'CrRendererMain')
+      .map((event) => `${event.pid} ${event.tid}`),
+  );
+  const tasks = traceEvents.filter(
+    (event) => event.ph === 'X' && event.name.endsWith('RunTask') && mains.has(`${event.pid} ${event.tid}`),
+  );
+  if (tasks.length === 0 || tasks.every((task) => task.tdur === undefined))
+    throw new Error('the trace has no tasks with processor times');
   return Math.max(...tasks.map((task) => task.tdur ?? 0)) / 1000;
 }
 
@@ -52,7 +59,9 @@ it.each([
   await browser.startTracing(page, { categories: ['toplevel', 'disabled-by-default-devtools.timeline', '__metadata'] });
   await page.goto(stub.url(path));
   await page.getByText(text).filter({ visible: true }).first().waitFor({ timeout: 30_000 });
-  const paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Infinity);
+  const paint = await page.evaluate(
+    () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Infinity,
+  );
   if (path.startsWith('/needs')) {
     await page.locator('tr[tabindex="0"]').focus();
     for (const key of ['End', 'Home', 'PageDown', 'PageDown']) await page.keyboard.press(key);

@@ -33,7 +33,8 @@ afterEach(async () => {
   expect(errors).toEqual([]);
 });
 
-const seen = (text: string | RegExp): Promise<void> => page.getByText(text).filter({ visible: true }).first().waitFor({ timeout: 10_000 });
+const seen = (text: string | RegExp): Promise<void> =>
+  page.getByText(text).filter({ visible: true }).first().waitFor({ timeout: 10_000 });
 async function until(what: string, holds: () => boolean): Promise<void> {
   const end = Date.now() + 10_000;
   while (!holds()) {
@@ -49,7 +50,23 @@ function moving(): object {
 describe('the guide', () => {
   it('shows supply, clusters, decisions and what is real', async () => {
     await page.goto(stub.url('/'));
-    for (const text of ['Owned bare metal', '$1.84/h', 'Cluster A', 'the engine, every cycle of it', 'the clouds, their prices and their latencies', 'nothing idle matched, so capacity is created', 'coordinator-2', 'rebuilding', 'dry-run', 'claim holds', 'claim failed', 'Outranked', 'not connected', '2 held']) await seen(text);
+    for (const text of [
+      'Owned bare metal',
+      '$1.84/h',
+      'Cluster A',
+      'the engine, every cycle of it',
+      'the clouds, their prices and their latencies',
+      'nothing idle matched, so capacity is created',
+      'coordinator-2',
+      'rebuilding',
+      'dry-run',
+      'claim holds',
+      'claim failed',
+      'Outranked',
+      'not connected',
+      '2 held',
+    ])
+      await seen(text);
     await accessible(page, 'guide');
   });
 
@@ -58,7 +75,12 @@ describe('the guide', () => {
     await seen('Owned bare metal');
     await page.mouse.wheel(0, 2000);
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
-    expect(await page.getByRole('complementary').evaluate((node) => { const box = node.getBoundingClientRect(); return box.top >= 0 && box.bottom <= innerHeight; })).toBe(true);
+    expect(
+      await page.getByRole('complementary').evaluate((node) => {
+        const box = node.getBoundingClientRect();
+        return box.top >= 0 && box.bottom <= innerHeight;
+      }),
+    ).toBe(true);
   });
 
   it('takes several clicks on a stepper for one wish', async () => {
@@ -92,13 +114,32 @@ describe('the guide', () => {
     await page.goto(stub.url('/'));
     await until('a stream', () => stub.streams.size === 1);
     await seen('spot-3');
-    stub.tell('decisions', { decisions: [decision(9, { machine: 'spot-nine' }), decision(10, { machine: 'spot-nine', ofSequence: 9, outcome: 'provider_error' })] });
+    stub.tell('decisions', {
+      decisions: [
+        decision(9, { machine: 'spot-nine' }),
+        decision(10, { machine: 'spot-nine', ofSequence: 9, outcome: 'provider_error' }),
+      ],
+    });
     await seen('spot-nine');
     expect(await page.locator('li', { hasText: 'spot-nine' }).innerText()).toContain('provider-error');
   });
 
   it('opens the explanation of a gang, once', async () => {
-    state.run = { ...run('passed'), name: 'gang', explain: { shard: 'shard-1', cluster: 'cluster-c', fingerprint: 'f', group: 'llm\0ml', sameDomain: 'rack-2', domains: [{ domain: 'rack-2', coveragePerMille: 1000, satisfiable: true }, { domain: 'rack-3', coveragePerMille: 400, satisfiable: false }] } };
+    state.run = {
+      ...run('passed'),
+      name: 'gang',
+      explain: {
+        shard: 'shard-1',
+        cluster: 'cluster-c',
+        fingerprint: 'f',
+        group: 'llm\0ml',
+        sameDomain: 'rack-2',
+        domains: [
+          { domain: 'rack-2', coveragePerMille: 1000, satisfiable: true },
+          { domain: 'rack-3', coveragePerMille: 400, satisfiable: false },
+        ],
+      },
+    };
     await page.goto(stub.url('/'));
     await page.getByRole('dialog', { name: 'Why this domain' }).getByText('rack-3').waitFor();
     await accessible(page, 'guide gang');
@@ -107,7 +148,12 @@ describe('the guide', () => {
   });
 
   it('says why a wish was refused', async () => {
-    stub.override = (path) => (path === 'state' ? { body: state } : path === 'reset' ? { status: 409, body: { error: 'scenario move runs' } } : undefined);
+    stub.override = (path) =>
+      path === 'state'
+        ? { body: state }
+        : path === 'reset'
+          ? { status: 409, body: { error: 'scenario move runs' } }
+          : undefined;
     await page.goto(stub.url('/'));
     await page.getByRole('button', { name: 'Reset' }).click();
     await page.getByRole('alert').getByText('scenario move runs').waitFor();

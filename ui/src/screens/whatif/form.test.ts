@@ -4,10 +4,22 @@ import { demandOf, emptyForm, formOf } from './form';
 
 describe('the what-if form', () => {
   it('stands for 64 GPUs in one rack at first', () => {
-    expect(demandOf(emptyForm())).toMatchObject({ aggregateResources: { 'nvidia.com/gpu': '64' }, minUnit: { 'nvidia.com/gpu': '8' }, group: 'what-if', requirements: [{ operator: 'Same' }] });
+    expect(demandOf(emptyForm())).toMatchObject({
+      aggregateResources: { 'nvidia.com/gpu': '64' },
+      minUnit: { 'nvidia.com/gpu': '8' },
+      group: 'what-if',
+      requirements: [{ operator: 'Same' }],
+    });
   });
   it('comes back from a link', () => {
-    const form = { ...emptyForm(), cluster: 'a', requirements: [{ key: 'zone', operator: 'In', values: 'a, b' }], spreadKey: 'topology.kubernetes.io/zone', maxSkew: 2, interruption: '16' };
+    const form = {
+      ...emptyForm(),
+      cluster: 'a',
+      requirements: [{ key: 'zone', operator: 'In', values: 'a, b' }],
+      spreadKey: 'topology.kubernetes.io/zone',
+      maxSkew: 2,
+      interruption: '16',
+    };
     expect(formOf(demandOf(form) as Demand, 'a')).toEqual(form);
   });
   it.each([

@@ -53,7 +53,12 @@ export function demandOf(form: Form): Demand | string {
   for (const { key, operator, values } of form.requirements) {
     if (key.trim() === '') return 'a requirement has no key';
     const bare = operator === 'Exists' || operator === 'DoesNotExist';
-    const list = bare ? [] : values.split(',').map((value) => value.trim()).filter((value) => value !== '');
+    const list = bare
+      ? []
+      : values
+          .split(',')
+          .map((value) => value.trim())
+          .filter((value) => value !== '');
     if (!bare && list.length === 0) return `the requirement on ${key} has no values`;
     requirements.push({ key: key.trim(), operator, values: list });
   }
@@ -65,7 +70,8 @@ export function demandOf(form: Form): Demand | string {
     aggregateResources,
     minUnit,
     priority: form.priority,
-    spread: form.spreadKey === '' ? [] : [{ topologyKey: form.spreadKey, maxSkew: skew, whenUnsatisfiable: 'DoNotSchedule' }],
+    spread:
+      form.spreadKey === '' ? [] : [{ topologyKey: form.spreadKey, maxSkew: skew, whenUnsatisfiable: 'DoNotSchedule' }],
     interruptionPenaltyBucket: form.interruption,
     reclamationPenaltyBucket: form.reclamation,
     // A gang needs a name of its own; nobody else has this one.
@@ -80,8 +86,14 @@ export function formOf(need: Partial<Demand>, cluster: string): Form {
   return {
     cluster,
     priority: need.priority ?? 0,
-    resources: Object.entries(need.aggregateResources ?? {}).map(([name, total]) => ({ name, total, unit: need.minUnit?.[name] ?? '' })),
-    requirements: all.filter((one) => one.operator !== 'Same').map((one) => ({ key: one.key, operator: one.operator, values: one.values.join(', ') })),
+    resources: Object.entries(need.aggregateResources ?? {}).map(([name, total]) => ({
+      name,
+      total,
+      unit: need.minUnit?.[name] ?? '',
+    })),
+    requirements: all
+      .filter((one) => one.operator !== 'Same')
+      .map((one) => ({ key: one.key, operator: one.operator, values: one.values.join(', ') })),
     same: all.find((one) => one.operator === 'Same')?.key ?? '',
     spreadKey: spread?.topologyKey ?? '',
     maxSkew: spread?.maxSkew ?? 1,

@@ -8,9 +8,15 @@ import { fileURLToPath } from 'node:url';
 import { Fleet } from './fleet';
 
 const DIST = fileURLToPath(new URL('../../../dist', import.meta.url));
-const KINDS: Record<string, string> = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
+const KINDS: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+};
 /** What the real server sends; the app must live with it. */
-const CSP = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'self'; frame-ancestors 'none'; form-action 'self'";
+const CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'self'; frame-ancestors 'none'; form-action 'self'";
 
 export type Answer = { status?: number; body: unknown } | 'hang';
 export type Handler = (path: string, query: URLSearchParams) => Answer | undefined;
@@ -60,7 +66,8 @@ export class Stub {
   /** Tells every stream; those that do not carry the topic ignore it. */
   tell(event: string, data: unknown): void {
     this.id += 1;
-    for (const stream of this.streams) stream.write(`event: ${event}\nid: 1.${this.id}\ndata: ${JSON.stringify(data)}\n\n`);
+    for (const stream of this.streams)
+      stream.write(`event: ${event}\nid: 1.${this.id}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
   private serve(request: IncomingMessage, response: ServerResponse): void {
@@ -98,7 +105,11 @@ export class Stub {
     let text = '';
     request.on('data', (part: Buffer) => (text += part.toString()));
     request.on('end', () => {
-      this.posts.push({ path, body: text === '' ? null : JSON.parse(text), authorization: request.headers.authorization });
+      this.posts.push({
+        path,
+        body: text === '' ? null : JSON.parse(text),
+        authorization: request.headers.authorization,
+      });
       const answer = special === undefined || special === 'hang' ? { status: 202, body: { accepted: true } } : special;
       response.writeHead(answer.status ?? 200, { 'content-type': 'application/json' }).end(JSON.stringify(answer.body));
     });
@@ -106,7 +117,9 @@ export class Stub {
 
   private stream(request: IncomingMessage, response: ServerResponse): void {
     if (!this.streaming) {
-      response.writeHead(503, { 'content-type': 'application/json' }).end(JSON.stringify({ error: 'not wired: start the dashboard with --coordinator-addr' }));
+      response
+        .writeHead(503, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ error: 'not wired: start the dashboard with --coordinator-addr' }));
       return;
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -135,16 +148,32 @@ export class Stub {
       'finops/trend': () => fleet.trend(),
       'finops/shard': () => fleet.finopsShard(shard),
       'finops/savings': () => fleet.savings(shard),
-      machines: () => fleet.machines(shard, limit, text('page'), (one) => (!text('state') || one.state === text('state')) && (!text('cluster') || one.cluster === text('cluster')) && one.id.startsWith(text('prefix') ?? '')),
+      machines: () =>
+        fleet.machines(
+          shard,
+          limit,
+          text('page'),
+          (one) =>
+            (!text('state') || one.state === text('state')) &&
+            (!text('cluster') || one.cluster === text('cluster')) &&
+            one.id.startsWith(text('prefix') ?? ''),
+        ),
       sessions: () => fleet.sessions(shard),
-      decisions: () => fleet.decisions(shard, limit, (one) => (!text('kind') || one.kind === text('kind')) && (!text('machine') || one.machineId === text('machine'))),
+      decisions: () =>
+        fleet.decisions(
+          shard,
+          limit,
+          (one) =>
+            (!text('kind') || one.kind === text('kind')) && (!text('machine') || one.machineId === text('machine')),
+        ),
       explain: () => fleet.explain(shard, fleet.need(0)),
       whatif: () => fleet.whatif(shard),
     };
     const make = fixed[path];
     if (make) return { body: make() };
     const parts = path.split('/').map(decodeURIComponent);
-    if (parts[0] === 'shards') return { body: parts[2] === 'trends' ? fleet.trends(parts[1] ?? '') : fleet.shard(parts[1] ?? '') };
+    if (parts[0] === 'shards')
+      return { body: parts[2] === 'trends' ? fleet.trends(parts[1] ?? '') : fleet.shard(parts[1] ?? '') };
     if (parts[0] === 'clusters') return { body: fleet.clusterDetail(parts[1] ?? '') };
     if (parts[0] === 'machines') return { body: fleet.machineDetail(parts[1] ?? '', parts[2] ?? '') };
     return { status: 404, body: { error: `no such route: ${path}` } };
