@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { accessible } from './axe';
 import { ARTEFACTS, launch, open } from './browser';
 import { Fleet, FULL } from './stub/fleet';
 import { Stub } from './stub/server';
@@ -447,6 +448,40 @@ describe('replay', () => {
       .getByRole('alert')
       .getByText(/nothing to replay in holiday.jsonl/)
       .waitFor();
+  });
+});
+
+describe('ways around', () => {
+  it('a plot is a table for whoever prefers one', async () => {
+    await page.goto(stub.url('/'));
+    await page.getByRole('img', { name: /Actions per second by kind/ }).waitFor();
+    await page.getByRole('button', { name: 'Table', exact: true }).click();
+    const table = page.getByRole('table', { name: 'Actions per second by kind' });
+    await table.getByRole('columnheader', { name: 'Provision' }).waitFor();
+    await accessible(page, 'plot as a table');
+  });
+  it('the search box goes to screens and machines', async () => {
+    await page.goto(stub.url('/'));
+    await seen('$184.32/h');
+    await page.keyboard.press('/');
+    await page.keyboard.type('m-0001');
+    await page.getByRole('option', { name: /machines whose id starts so/ }).waitFor();
+    await accessible(page, 'search box');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Machines' }).waitFor();
+    expect(query('prefix')).toBe('m-0001');
+  });
+  it('more needs than can be had at once are had by cluster', async () => {
+    stub.override = (path, search) => {
+      if (path !== 'needs') return undefined;
+      const { body } = stub.plain(path, search) as { body: { needs: unknown[]; totalNeeds: number } };
+      return { body: search.get('cluster') === null ? { ...body, totalNeeds: 90_000 } : body };
+    };
+    await page.goto(stub.url('/needs?shard=shard-0&cluster=*'));
+    await seen('first 46 of 90,000');
+    await page.getByLabel('Cluster', { exact: true }).selectOption('prod-us');
+    await until('the server picks', () => stub.asked.some((path) => path.startsWith('needs?cluster=prod-us')));
+    await page.getByText('first 46 of 90,000').waitFor({ state: 'detached' });
   });
 });
 
