@@ -479,7 +479,7 @@ describe('ways around', () => {
     };
     await page.goto(stub.url('/needs?shard=shard-0&cluster=*'));
     await seen('first 46 of 90,000');
-    await page.getByLabel('Cluster', { exact: true }).selectOption('prod-us');
+    await page.locator('main select').nth(1).selectOption('prod-us');
     await until('the server picks', () => stub.asked.some((path) => path.startsWith('needs?cluster=prod-us')));
     await page.getByText('first 46 of 90,000').waitFor({ state: 'detached' });
   });
