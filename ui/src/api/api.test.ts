@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { ageSeconds, LIMIT, metricsLimit } from './age';
+import { ApiError, errorOf, flagsIn } from './error';
+import { fleetNow } from './fleet';
+import type { Summary } from './types';
+
+describe('age', () => {
+  const queriedAt = '2026-11-16T08:00:10Z';
+  const computed = Date.parse('2026-11-16T08:00:07Z');
+  it('is what it was when asked, and the time since, whatever the browser`s clock says', () => {
+    expect(ageSeconds(computed, { queriedAt, receivedAt: 1000 }, 6000)).toBe(8);
+  });
+  it('is unknown without an instant', () => {
+    expect(ageSeconds(null, { queriedAt, receivedAt: 0 }, 0)).toBeNull();
+    expect(ageSeconds(computed, { queriedAt: null, receivedAt: 0 }, 0)).toBeNull();
+    expect(ageSeconds(computed, { queriedAt: 'oops', receivedAt: 0 }, 0)).toBeNull();
+  });
+  it('has the limits of the specification', () => {
+    expect(LIMIT).toEqual({ needs: 20, soft: 30 });
+    expect(metricsLimit(5)).toBe(15);
+    expect(metricsLimit(null)).toBeNull();
+  });
+});
+
+describe('errors', () => {
+  it.each([
+    [503, 'unwired'],
+    [401, 'denied'],
+    [403, 'denied'],
+    [404, 'missing'],
+    [400, 'refused'],
+    [502, 'failed'],
+    [0, 'failed'],
+  ])('%d is %s', (status, trouble) => expect(new ApiError(status, '').trouble).toBe(trouble));
+  it('carry the server`s words, and survive a server that has none', async () => {
+    const wired = await errorOf(
+      new Response('{"error":"not wired: start the dashboard with --prometheus-url"}', { status: 503 }),
+    );
+    expect(flagsIn(wired.message)).toEqual(['--prometheus-url']);
+    expect((await errorOf(new Response('<html>', { status: 502 }))).message).toBe('the server answered 502');
+  });
+});
+
+describe('the fleet from summaries', () => {
+  const frame = (shard: string, changes: Partial<Summary> = {}): Summary => ({
+    shard,
+    cycle: 1,
+    computedAtUnixNanos: 5e18,
+    shardEpoch: 1,
+    phaseMicros: {},
+    machines: [{ state: 'idle', capacityType: 'spot', count: 3 }],
+    dollarsPerHour: { spot: 1.5 },
+    actions: {},
+    shortfalls: { batch: 2 },
+    sessions: 2,
+    needs: 10,
+    needsUnmet: 1,
+    queueDepth: 0,
+    actuationPaused: false,
+    dryRun: false,
+    fenced: false,
+    lastReconcileUnixNanos: null,
+    ...changes,
+  });
+  it('adds shards up and is as old as the oldest', () => {
+    const fleet = fleetNow([frame('a'), frame('b', { computedAtUnixNanos: 4e18, actuationPaused: true })]);
+    expect(fleet).toMatchObject({
+      shards: 2,
+      machines: 6,
+      dollarsPerHour: 3,
+      shortfalls: 4,
+      sessions: 4,
+      needsUnmet: 2,
+      paused: ['b'],
+      oldestUnixNanos: 4e18,
+    });
+  });
+});

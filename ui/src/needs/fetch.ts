@@ -1,0 +1,62 @@
+// Needs of a shard, read by the worker from a server and directly from a recording.
+
+import { ApiError } from '../api/error';
+import { apiUrl, world } from '../api/source.svelte';
+import type { Needs, NeedsHead, NeedView } from '../api/types';
+
+export interface ToWorker {
+  id: number;
+  /** `null` ends the one of this id. */
+  url: string | null;
+}
+
+export type FromWorker =
+  | { id: number; slice: NeedView[] }
+  | { id: number; head: NeedsHead }
+  | { id: number; failed: { status: number; message: string; login: string | null } };
+
+interface Waiting {
+  needs: NeedView[];
+  done: (needs: Needs) => void;
+  fail: (error: ApiError) => void;
+}
+
+let worker: Worker | null = null;
+let last = 0;
+const waiting = new Map<number, Waiting>();
+
+function started(): Worker {
+  if (worker === null) {
+    worker = new Worker(new URL('./fetch.worker.ts', import.meta.url), { type: 'module' });
+    worker.addEventListener('message', take);
+  }
+  return worker;
+}
+
+function take(event: MessageEvent<FromWorker>): void {
+  const message = event.data;
+  const one = waiting.get(message.id);
+  if (!one) return;
+  if ('slice' in message) {
+    for (const need of message.slice) one.needs.push(need);
+    return;
+  }
+  waiting.delete(message.id);
+  if ('head' in message) one.done({ ...message.head, needs: one.needs });
+  else one.fail(new ApiError(message.failed.status, message.failed.message, message.failed.login));
+}
+
+export function fetchNeeds(path: string, signal: AbortSignal): Promise<Needs> {
+  if (!world.source.live) return world.source.get(path, signal) as Promise<Needs>;
+  return new Promise((done, fail) => {
+    const id = (last += 1);
+    const target = started();
+    waiting.set(id, { needs: [], done, fail });
+    target.postMessage({ id, url: apiUrl(path) } satisfies ToWorker);
+    signal.addEventListener('abort', () => {
+      waiting.delete(id);
+      target.postMessage({ id, url: null } satisfies ToWorker);
+      fail(new ApiError(0, 'given up'));
+    });
+  });
+}

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { inOrder, STATES } from './colours';
+import { natural, sortRows } from './sort';
+import { scrollFor, VIRTUAL_ABOVE, visibleRows } from './window';
+
+describe('order', () => {
+  it('puts unknown last, whichever way', () => {
+    const rows = [{ n: 2 }, { n: null }, { n: 1 }];
+    expect(sortRows(rows, (row) => row.n, false).map((row) => row.n)).toEqual([1, 2, null]);
+    expect(sortRows(rows, (row) => row.n, true).map((row) => row.n)).toEqual([2, 1, null]);
+  });
+  it('is stable and counts as people do', () => {
+    expect(['shard-10', 'shard-2'].sort(natural)).toEqual(['shard-2', 'shard-10']);
+    const rows = [
+      { a: 1, b: 'x' },
+      { a: 1, b: 'y' },
+    ];
+    expect(sortRows(rows, (row) => row.a, true).map((row) => row.b)).toEqual(['x', 'y']);
+  });
+  it('of states is that of their life, others after', () => {
+    expect(inOrder({ zombie: 1, idle: 2, configured: 3 }, STATES).map(([name]) => name)).toEqual([
+      'configured',
+      'idle',
+      'zombie',
+    ]);
+  });
+});
+
+describe('the window', () => {
+  it('is everything up to 150 rows', () => {
+    expect(visibleRows(VIRTUAL_ABOVE, 34, 9000, 600)).toEqual({ from: 0, to: 150 });
+  });
+  it('is what is in sight, and some, above', () => {
+    const { from, to } = visibleRows(20_000, 34, 340_000, 680);
+    expect(from).toBeLessThanOrEqual(10_000);
+    expect(to).toBeGreaterThanOrEqual(10_020);
+    expect(to - from).toBeLessThan(60);
+  });
+  it('never leaves the rows', () => {
+    expect(visibleRows(200, 34, 1e9, 600).to).toBe(200);
+    expect(visibleRows(200, 34, -50, 600).from).toBe(0);
+    const gone = visibleRows(200, 34, 1e9, 600);
+    expect(gone.to).toBeGreaterThan(gone.from);
+  });
+  it('scrolls only when a row is not seen whole', () => {
+    expect(scrollFor(5, 34, 0, 600)).toBeNull();
+    expect(scrollFor(0, 34, 100, 600)).toBe(0);
+    expect(scrollFor(100, 34, 0, 600)).toBe(101 * 34 - 600);
+  });
+});

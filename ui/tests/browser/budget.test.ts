@@ -1,0 +1,79 @@
+// Budgets of experience chapter §3.6 and §10.6, measured. Not part of the other tests: they mean
+// something on a quiet machine only.
+
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { launch, open } from './browser';
+import { Fleet, FULL } from './stub/fleet';
+import { Stub } from './stub/server';
+
+const stub = new Stub();
+let browser: Browser;
+
+beforeAll(async () => {
+  stub.fleet = new Fleet(FULL);
+  await stub.start();
+  browser = await launch();
+});
+afterAll(async () => {
+  await browser?.close();
+  await stub.stop();
+});
+
+interface TraceEvent {
+  name: string;
+  ph: string;
+  pid: number;
+  tid: number;
+  /** Processor time of this thread in microseconds: other processes of the machine are not in it. */
+  tdur?: number;
+  args: { name?: string };
+}
+
+/** The longest task of a page's main thread, in milliseconds of processor time. */
+function longestTask(trace: Buffer): number {
+  const { traceEvents } = JSON.parse(trace.toString()) as { traceEvents: TraceEvent[] };
+  const mains = new Set(
+    traceEvents
+      .filter((event) => event.name === 'thread_name' && event.args.name === 'CrRendererMain')
+      .map((event) => `${event.pid} ${event.tid}`),
+  );
+  const tasks = traceEvents.filter(
+    (event) => event.ph === 'X' && event.name.endsWith('RunTask') && mains.has(`${event.pid} ${event.tid}`),
+  );
+  if (tasks.length === 0 || tasks.every((task) => task.tdur === undefined))
+    throw new Error('the trace has no tasks with processor times');
+  return Math.max(...tasks.map((task) => task.tdur ?? 0)) / 1000;
+}
+
+it.each([
+  ['/needs?shard=shard-0&cluster=*', '20,000 shown'],
+  ['/', '4M'],
+  ['/shards', 'shard-11'],
+  ['/machines', '500 of 20,000 machines'],
+  ['/decisions', '500 shown'],
+  ['/topology', 'rack-1'],
+  ['/finops', 'Pinned work on Spot'],
+])('%s', async (path, text) => {
+  const { page } = await open(browser);
+  await browser.startTracing(page, { categories: ['toplevel', 'disabled-by-default-devtools.timeline', '__metadata'] });
+  await page.goto(stub.url(path));
+  await page.getByText(text).filter({ visible: true }).first().waitFor({ timeout: 30_000 });
+  const paint = await page.evaluate(
+    () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Infinity,
+  );
+  if (path.startsWith('/needs')) {
+    await page.locator('tr[tabindex="0"]').focus();
+    for (const key of ['End', 'Home', 'PageDown', 'PageDown']) await page.keyboard.press(key);
+    await page.getByRole('button', { name: 'Unmet', exact: true }).click();
+    await page.getByText('4,000 shown').waitFor();
+    await page.locator('[data-search]').fill('zone');
+    await page.waitForFunction(() => location.search.includes('search=zone'));
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+  }
+  const block = longestTask(await browser.stopTracing());
+  console.log(`${path}: first paint ${paint.toFixed(0)} ms, longest block ${block.toFixed(0)} ms`);
+  await page.close();
+  expect(paint, 'first paint').toBeLessThan(1000);
+  expect(block, 'longest block of the main thread').toBeLessThan(100);
+});
