@@ -3,5 +3,6 @@
 mod commands;
 mod generated;
 mod links;
+mod metrics;
 mod pages;
 mod summary;
