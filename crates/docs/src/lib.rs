@@ -3,7 +3,7 @@
 //! [`page`] reads Markdown, [`links`] finds what leads nowhere, [`console`] runs a page's
 //! commands and compares what they print, [`mod@reference`] writes the references that follow
 //! from the protos, the CRDs and the binaries, [`commands`] finds commands that do not exist, and
-//! [`site`] is what mdBook calls while it builds the site.
+//! [`site`] is what mdBook calls while it builds the site, and a look at what it built.
 
 pub mod commands;
 pub mod console;
@@ -64,6 +64,10 @@ pub enum Error {
     /// mdBook sent something else than a book.
     #[error("standard input is not a book of mdBook 0.5: {0}")]
     Book(String),
+
+    /// The site has dead links, or calls out.
+    #[error("the site is not whole:\n{0}")]
+    Site(String),
 }
 
 impl Error {

@@ -50,14 +50,11 @@ pub fn problem(pages: &BTreeMap<PathBuf, Page>, from: &Page, target: &str) -> Op
 /// Where a link leads, from the root; none if it leads out of the repository.
 #[must_use]
 pub fn resolve(from: &Path, file: &str) -> Option<PathBuf> {
-    let mut path = from.parent().unwrap_or(Path::new("")).to_owned();
+    let mut path = from.parent().map(Path::to_owned).unwrap_or_default();
     for part in Path::new(file).components() {
         match part {
-            Component::ParentDir => {
-                if !path.pop() {
-                    return None;
-                }
-            }
+            Component::ParentDir if path.pop() => {}
+            Component::ParentDir => return None,
             Component::Normal(name) => path.push(name),
             _ => {}
         }

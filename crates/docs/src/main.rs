@@ -1,6 +1,7 @@
-//! `generate` writes every generated page; `preprocess` is mdBook's, see `book.toml`.
+//! `generate` writes every generated page; `preprocess` is mdBook's, see `book.toml`; `check FOLDER`
+//! looks at what it built.
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use bigfleet_docs::{Error, GENERATE, reference, root, site};
 use bigfleet_testkit::binaries::{beside, binary};
@@ -15,6 +16,7 @@ fn main() -> ExitCode {
         ["preprocess", "supports", renderer] => {
             return if *renderer == "html" { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
+        ["check", folder] => check(Path::new(folder)),
         _ => {
             eprintln!("usage: {GENERATE}");
             return ExitCode::from(2);
@@ -27,6 +29,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn check(folder: &Path) -> Result<(), Error> {
+    let problems = site::problems(folder)?;
+    if problems.is_empty() { Ok(()) } else { Err(Error::Site(problems.join("\n"))) }
 }
 
 fn generate() -> Result<(), Error> {

@@ -18,7 +18,7 @@ use super::{
 };
 
 /// How long a command may take, and how long one is repeated.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(100);
@@ -86,7 +86,7 @@ impl Runner {
     }
 
     /// Does one step.
-    pub fn step(&mut self, step: &Step) -> Result<(), Box<Wrong>> {
+    pub fn step(&mut self, step: &Step) -> Result<(), Wrong> {
         match step {
             Step::File { name, text } => {
                 let text = self.ports.here(text);
@@ -97,7 +97,7 @@ impl Runner {
         }
     }
 
-    fn run(&mut self, session: &Session) -> Result<(), Box<Wrong>> {
+    fn run(&mut self, session: &Session) -> Result<(), Wrong> {
         let command = session.command.as_str();
         let wrong = |this: &Self, problem: &str, printed: &str| {
             Err(this.wrong(session.line, command, problem, printed))
@@ -140,8 +140,7 @@ impl Runner {
         let mut shell = Command::new("sh");
         let here = self.ports.here(command);
         // The shell becomes the command where it can: to end one is to end the other.
-        let alone = !here.contains(['|', ';', '&', '\n']);
-        let exec = if alone { "exec " } else { "" };
+        let exec = if one_program(&here) { "exec " } else { "" };
         shell.args(["-c", &format!("{exec}{here}")]).current_dir(self.folder.path());
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("BIGFLEET_") {
@@ -175,6 +174,9 @@ impl Runner {
     }
 
     fn stay(&mut self, command: &str) -> std::io::Result<()> {
+        if !one_program(command) {
+            return Err(std::io::Error::other("what stays must be one program"));
+        }
         let log = self.folder.path().join(format!(".job-{}", self.jobs.len() + 1));
         let process = Some(self.shell(command, &log)?.spawn()?);
         self.jobs.push(Job { command: command.to_owned(), process, log });
@@ -198,19 +200,56 @@ impl Runner {
         Err("did not end in time".to_owned())
     }
 
-    fn wrong(&self, line: usize, command: &str, problem: &str, printed: &str) -> Box<Wrong> {
+    fn wrong(&self, line: usize, command: &str, problem: &str, printed: &str) -> Wrong {
         let jobs = self.jobs.iter().map(|job| {
             let log = std::fs::read_to_string(&job.log).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
             let tail = lines[lines.len().saturating_sub(20)..].join("\n");
             format!("$ {} &\n{tail}", job.command)
         });
-        Box::new(Wrong {
+        Wrong {
             line,
             command: command.to_owned(),
             problem: problem.to_owned(),
             printed: printed.to_owned(),
             jobs: jobs.collect::<Vec<_>>().join("\n"),
-        })
+        }
+    }
+}
+
+/// Whether a shell has nothing else to do for this command.
+fn one_program(command: &str) -> bool {
+    !command.contains(['|', ';', '&'])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::{super::steps, *};
+    use crate::page::Page;
+
+    fn run(console: &str) -> Result<(), Wrong> {
+        let page = Page::of(PathBuf::from("x.md"), console.to_owned());
+        let mut runner = Runner::new(&[]).unwrap();
+        steps(&page).unwrap().iter().try_for_each(|step| runner.step(step))
+    }
+
+    #[test]
+    fn what_a_page_shows_is_what_is_printed() {
+        run("```text file=a\nb\n```\n\n```console\n$ cat a\nb\n$ echo :7780\n:7780\n```\n")
+            .unwrap();
+        run("```console fails\n$ echo no; false\nno\n```\n").unwrap();
+        let wrong = run("```console\n$ echo b\nc\n```\n").unwrap_err().to_string();
+        assert!(wrong.contains("line 1: $ echo b\ndid not print"), "{wrong}");
+        assert!(run("```console\n$ false\n```\n").is_err());
+        assert!(run("```console fails\n$ true\n```\n").is_err());
+    }
+
+    #[test]
+    fn what_stays_is_ended() {
+        run("```console\n$ sleep 1000 &\n$ kill %1\n```\n").unwrap();
+        assert!(run("```console\n$ kill %1\n```\n").is_err());
+        assert!(run("```console\n$ sleep 1 | cat &\n```\n").is_err());
     }
 }

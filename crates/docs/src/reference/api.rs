@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use prost_types::{
     DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
-    ServiceDescriptorProto, SourceCodeInfo,
+    ServiceDescriptorProto,
     field_descriptor_proto::{Label, Type},
 };
 
@@ -52,7 +52,7 @@ pub(super) fn page() -> Result<String, Error> {
 type Comments = BTreeMap<Vec<i32>, String>;
 
 fn comments(file: &FileDescriptorProto) -> Comments {
-    let info = file.source_code_info.as_ref().map(SourceCodeInfo::clone).unwrap_or_default();
+    let info = file.source_code_info.clone().unwrap_or_default();
     let said = info.location.into_iter().filter_map(|location| {
         let comment = location.leading_comments().trim();
         let comment = if comment.is_empty() { location.trailing_comments() } else { comment };
