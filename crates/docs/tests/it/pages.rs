@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use bigfleet_docs::{
     console::{Runner, steps},
-    page::{self, Page},
+    page::{self, Block, Page},
     root,
 };
 use bigfleet_testkit::{binaries::binary, kube::ControlPlane};
@@ -127,4 +127,44 @@ fn every_page_that_shows_a_console_is_run() {
     });
     let shows: BTreeSet<String> = shows.map(|path| path.display().to_string()).collect();
     assert_eq!(shows.iter().map(String::as_str).collect::<BTreeSet<_>>(), runs);
+}
+
+/// Pages that show commands outside of consoles, and why nobody runs them here.
+const SHOWN_ONLY: [(&str, &str); 13] = [
+    ("CONTRIBUTING.md", "builds and tests: CI itself"),
+    ("README.md", "builds; what it shows is in the quickstart"),
+    ("docs/bootstrap-templates.md", "flags in production; that they exist is checked"),
+    ("docs/certification.md", "run by CI, and by the conformance suite on itself"),
+    ("docs/operator-guide.md", "wait for pods to run, which needs kubelets and images"),
+    ("docs/provider-author-guide.md", "run by CI, with the guide's example"),
+    ("docs/quickstart-cluster.md", "builds"),
+    ("docs/quickstart.md", "builds"),
+    ("docs/runbooks", "need an incident; that they exist is checked"),
+    ("docs/simulated-clouds.md", "run by the tests of these clouds"),
+    ("docs/stories.md", "need a pod of the reader's own"),
+    ("docs/tutorials/bring-a-provider.md", "builds"),
+    ("providers", "run by CI, in a workspace of their own"),
+];
+
+#[test]
+fn commands_that_nobody_runs_are_known() {
+    let programs = ["bigfleet", "kubectl", "helm", "cargo", "curl", "mdbook"];
+    let (mut unknown, mut met) = (Vec::new(), BTreeSet::new());
+    for path in page::all().unwrap() {
+        let page = Page::read(&path).unwrap();
+        let shell =
+            |block: &&Block| ["", "sh", "bash", "shell", "text"].contains(&block.language());
+        for block in page.blocks.iter().filter(shell) {
+            let begins = |line: &str| programs.iter().any(|program| line.starts_with(program));
+            if !block.text.lines().any(begins) {
+                continue;
+            }
+            match SHOWN_ONLY.iter().find(|(known, _)| path.starts_with(known)) {
+                Some((known, _)) => _ = met.insert(*known),
+                None => unknown.push(format!("{}:{}", path.display(), block.line)),
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "make these consoles, or say why not: {unknown:?}");
+    assert_eq!(met.len(), SHOWN_ONLY.len(), "only these still show commands: {met:?}");
 }
