@@ -12,7 +12,7 @@ use crate::{
 
 /// What every route shares.
 #[derive(Debug)]
-pub struct App {
+pub(crate) struct App {
     pub(crate) facts: Facts,
     pub(crate) sources: Sources,
     pub(crate) hub: Arc<Hub>,

@@ -12,7 +12,7 @@ use crate::source::coalesce::{Fetched, Outcome};
 
 /// A body with `queriedAt`.
 #[derive(Serialize)]
-pub struct Answer<T> {
+pub(crate) struct Answer<T> {
     #[serde(flatten)]
     body: T,
     #[serde(rename = "queriedAt", serialize_with = "rfc3339")]
@@ -25,22 +25,22 @@ fn rfc3339<S: serde::Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok,
 
 impl<T> Answer<T> {
     /// Of sources asked at this time.
-    pub const fn at(at: Timestamp, body: T) -> Self {
+    pub(crate) const fn at(at: Timestamp, body: T) -> Self {
         Self { body, at }
     }
 
     /// What is said.
-    pub const fn body(&self) -> &T {
+    pub(crate) const fn body(&self) -> &T {
         &self.body
     }
 
     /// What is said, alone.
-    pub fn into_body(self) -> T {
+    pub(crate) fn into_body(self) -> T {
         self.body
     }
 
     /// Of no source.
-    pub fn now(body: T) -> Self {
+    pub(crate) fn now(body: T) -> Self {
         Self::at(Timestamp::now(), body)
     }
 }
@@ -59,19 +59,19 @@ impl<T: Serialize> IntoResponse for Answer<T> {
 
 /// Takes answers of sources, and remembers when the first of them was asked.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub(crate) struct Asked {
     at: Option<Timestamp>,
 }
 
 impl Asked {
     /// Nobody so far.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// One more answer.
-    pub fn take<V>(&mut self, outcome: Outcome<V>) -> Result<Arc<Fetched<V>>, Refusal> {
+    pub(crate) fn take<V>(&mut self, outcome: Outcome<V>) -> Result<Arc<Fetched<V>>, Refusal> {
         let fetched = outcome?;
         self.at = Some(self.at.map_or(fetched.at, |at| at.min(fetched.at)));
         Ok(fetched)
@@ -79,7 +79,7 @@ impl Asked {
 
     /// The whole.
     #[must_use]
-    pub fn answer<T>(self, body: T) -> Answer<T> {
+    pub(crate) fn answer<T>(self, body: T) -> Answer<T> {
         Answer::at(self.at.unwrap_or_else(Timestamp::now), body)
     }
 }

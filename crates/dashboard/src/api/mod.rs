@@ -4,8 +4,9 @@ mod answer;
 pub(crate) mod params;
 mod refusal;
 
-pub use self::{
+pub use self::refusal::Source;
+pub(crate) use self::{
     answer::{Answer, Asked},
     params::Params,
-    refusal::{Refusal, Source},
+    refusal::Refusal,
 };

@@ -10,7 +10,7 @@ use super::Refusal;
 
 /// Parameters after the `?`; what cannot be read is 400.
 #[derive(Debug)]
-pub struct Params<T>(pub T);
+pub(crate) struct Params<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     type Rejection = Refusal;

@@ -44,7 +44,7 @@ impl Source {
 
 /// Why a question is not answered. Askers that share a call share its refusal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// A parameter.
     #[error("{0}")]
     BadParameter(String),
@@ -61,10 +61,10 @@ pub enum Refusal {
     #[error("{0}")]
     NotFound(String),
     /// A source does not answer, or not as it should.
-    #[error("{}: {problem}", source.name())]
+    #[error("{}: {problem}", of.name())]
     Failed {
         /// Which.
-        source: Source,
+        of: Source,
         /// In its own words.
         problem: String,
     },
@@ -81,13 +81,13 @@ pub enum Refusal {
 
 impl Refusal {
     /// A source that failed.
-    pub fn failed(source: Source, problem: impl ToString) -> Self {
-        Self::Failed { source, problem: problem.to_string() }
+    pub(crate) fn failed(source: Source, problem: impl ToString) -> Self {
+        Self::Failed { of: source, problem: problem.to_string() }
     }
 
     /// The status of the chapter's table.
     #[must_use]
-    pub const fn status(&self) -> StatusCode {
+    pub(crate) const fn status(&self) -> StatusCode {
         match self {
             Self::BadParameter(_) => StatusCode::BAD_REQUEST,
             Self::NoIdentity { .. } => StatusCode::UNAUTHORIZED,
@@ -111,7 +111,7 @@ struct Body {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let source = match &self {
-            Self::Failed { source, .. } | Self::Unwired(source) => Some(*source),
+            Self::Failed { of, .. } | Self::Unwired(of) => Some(*of),
             _ => None,
         };
         let login = match &self {

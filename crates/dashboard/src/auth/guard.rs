@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
 };
-use http::{HeaderMap, HeaderValue, header::SET_COOKIE, request::Parts};
+use http::{HeaderMap, HeaderValue, StatusCode, header::SET_COOKIE, request::Parts};
 use serde::Deserialize;
 
 use super::{AuthConfig, Viewer, oidc::Oidc, proxy::ProxyConfig};
@@ -138,8 +138,9 @@ async fn logout(
     Extension(guard): Extension<Arc<Guard>>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let step = oidc(&guard)?.end(&headers);
-    Ok(with_cookies(Redirect::to(&step.to).into_response(), step.cookies))
+    let cookie = oidc(&guard)?.end(&headers);
+    // Where to go next is the app's to say: a script cannot follow to the issuer.
+    Ok(with_cookies(StatusCode::NO_CONTENT.into_response(), vec![cookie]))
 }
 
 fn with_cookies(mut response: Response, cookies: Vec<String>) -> Response {

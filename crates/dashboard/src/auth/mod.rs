@@ -6,8 +6,11 @@ mod oidc;
 mod proxy;
 mod viewer;
 
-pub(crate) use self::guard::{Guard, LOGOUT, require, router};
-pub use self::{cidr::Cidr, oidc::OidcConfig, proxy::ProxyConfig, viewer::Viewer};
+pub use self::{cidr::Cidr, oidc::OidcConfig, proxy::ProxyConfig};
+pub(crate) use self::{
+    guard::{Guard, LOGOUT, require, router},
+    viewer::Viewer,
+};
 
 /// How viewers are known.
 #[derive(Clone, Debug, Default)]

@@ -9,30 +9,30 @@ use crate::api::Refusal;
 
 /// Somebody who looks, and the clusters they may see. The one place where that is decided.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Viewer {
+pub(crate) struct Viewer {
     /// Empty where nobody is asked who they are.
-    pub name: String,
+    pub(crate) name: String,
     /// None is all.
-    pub clusters: Option<Arc<BTreeSet<String>>>,
+    pub(crate) clusters: Option<Arc<BTreeSet<String>>>,
     /// Unix seconds until when all this holds; for ever if there is none.
-    pub until: Option<i64>,
+    pub(crate) until: Option<i64>,
 }
 
 impl Viewer {
     /// Whether this cluster may be shown; what belongs to no cluster may.
     #[must_use]
-    pub fn sees(&self, cluster: &str) -> bool {
+    pub(crate) fn sees(&self, cluster: &str) -> bool {
         cluster.is_empty() || self.clusters.as_ref().is_none_or(|all| all.contains(cluster))
     }
 
     /// Whether there are clusters that may not be shown.
     #[must_use]
-    pub const fn is_scoped(&self) -> bool {
+    pub(crate) const fn is_scoped(&self) -> bool {
         self.clusters.is_some()
     }
 
     /// Refuses a cluster that may not be shown.
-    pub fn check(&self, cluster: &str) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, cluster: &str) -> Result<(), Refusal> {
         if self.sees(cluster) {
             return Ok(());
         }

@@ -71,10 +71,10 @@ pub(super) enum End {
 /// Where to begin to find the newest: with the first record of the shard's present process, for its
 /// audit file may hold years.
 pub(super) async fn newest_from(shard: &Shard) -> Result<i64, Refusal> {
-    let answer = shard.observe().watch_summary(Request::new(WatchSummaryRequest {}));
+    let mut client = shard.observe();
     let first = async {
-        let mut frames = answer.await?.into_inner();
-        frames.message().await
+        let answer = client.watch_summary(Request::new(WatchSummaryRequest {})).await?;
+        answer.into_inner().message().await
     };
     match timeout(WITHIN / 2, first).await {
         Ok(Ok(Some(frame))) if frame.shard_epoch > 0 => {

@@ -1,6 +1,6 @@
 //! The three kinds in managed clusters; one context of the kubeconfig is one cluster.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, path::Path, sync::Arc, time::Duration};
 
 use bigfleet_crds::{AvailableCapacity, CapacityRequest, UpcomingNode, keys};
 use kube::{
@@ -22,27 +22,26 @@ const WITHIN: Duration = Duration::from_secs(30);
 
 /// Numbers of one cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub(crate) struct Counts {
     /// CapacityRequests.
-    pub requests: usize,
+    pub(crate) requests: usize,
     /// Those not accepted yet.
-    pub pending: usize,
+    pub(crate) pending: usize,
     /// UpcomingNodes.
-    pub nodes: usize,
+    pub(crate) nodes: usize,
 }
 
 /// Everything of one cluster that its page shows.
 #[derive(Debug)]
-pub struct Detail {
+pub(crate) struct Detail {
     /// Demand.
-    pub requests: Vec<CapacityRequest>,
+    pub(crate) requests: Vec<CapacityRequest>,
     /// Machines.
-    pub nodes: Vec<UpcomingNode>,
+    pub(crate) nodes: Vec<UpcomingNode>,
 }
 
 /// Managed clusters; calls are shared and bounded.
-#[derive(Debug)]
-pub struct Clusters {
+pub(crate) struct Clusters {
     file: Option<Kubeconfig>,
     clients: BTreeMap<String, Arc<OnceCell<Client>>>,
     counts: Coalesced<String, Counts>,
@@ -53,7 +52,7 @@ pub struct Clusters {
 
 impl Clusters {
     /// Those of a kubeconfig, which is read once; dials nothing yet.
-    pub fn open(path: Option<&Path>) -> Result<Self, Error> {
+    pub(crate) fn open(path: Option<&Path>) -> Result<Self, Error> {
         let source = Source::Kubeconfig;
         let file = match path {
             None => None,
@@ -84,12 +83,12 @@ impl Clusters {
 
     /// Whether there is a kubeconfig.
     #[must_use]
-    pub const fn is_wired(&self) -> bool {
+    pub(crate) const fn is_wired(&self) -> bool {
         self.file.is_some()
     }
 
     /// Ids of all clusters, in order.
-    pub fn ids(&self) -> Result<impl Iterator<Item = &str>, Refusal> {
+    pub(crate) fn ids(&self) -> Result<impl Iterator<Item = &str>, Refusal> {
         self.file.as_ref().ok_or(Refusal::Unwired(Source::Kubeconfig))?;
         Ok(self.clients.keys().map(String::as_str))
     }
@@ -103,7 +102,7 @@ impl Clusters {
     }
 
     /// Numbers of one cluster.
-    pub async fn counts(&self, cluster: &str) -> Outcome<Counts> {
+    pub(crate) async fn counts(&self, cluster: &str) -> Outcome<Counts> {
         let way = self.way(cluster)?;
         let fetch = || async move {
             let (requests, nodes) = tokio::try_join!(
@@ -121,7 +120,7 @@ impl Clusters {
     }
 
     /// Requests and machines of one cluster.
-    pub async fn detail(&self, cluster: &str) -> Outcome<Detail> {
+    pub(crate) async fn detail(&self, cluster: &str) -> Outcome<Detail> {
         let way = self.way(cluster)?;
         let fetch = || async move {
             let (requests, nodes) = tokio::try_join!(
@@ -134,14 +133,14 @@ impl Clusters {
     }
 
     /// What one cluster could still get.
-    pub async fn hints(&self, cluster: &str) -> Outcome<Vec<AvailableCapacity>> {
+    pub(crate) async fn hints(&self, cluster: &str) -> Outcome<Vec<AvailableCapacity>> {
         let way = self.way(cluster)?;
         let fetch = || async move { way.list::<AvailableCapacity, AvailableCapacity>().await };
         self.hints.get(cluster.to_owned(), WITHIN, fetch).await
     }
 
     /// Machines of one cluster by the name of their node.
-    pub async fn places(&self, cluster: &str) -> Outcome<BTreeMap<String, String>> {
+    pub(crate) async fn places(&self, cluster: &str) -> Outcome<BTreeMap<String, String>> {
         let way = self.way(cluster)?;
         let fetch = || async move {
             let nodes = way.list::<UpcomingNode, UpcomingNode>().await?;
@@ -152,6 +151,12 @@ impl Clusters {
             Ok(nodes.into_iter().filter_map(place).collect())
         };
         self.places.get(cluster.to_owned(), WITHIN, fetch).await
+    }
+}
+
+impl fmt::Debug for Clusters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clusters").field("ids", &self.clients.keys()).finish_non_exhaustive()
     }
 }
 
@@ -187,7 +192,7 @@ impl Way {
         Ok(list.items)
     }
 
-    fn failed(&self, error: impl std::fmt::Display) -> Refusal {
+    fn failed(&self, error: impl fmt::Display) -> Refusal {
         Refusal::failed(Source::Kubeconfig, format!("{}: {error}", self.cluster))
     }
 }

@@ -18,23 +18,23 @@ use tokio::time::{Instant, sleep_until};
 use crate::api::{Refusal, Source};
 
 /// For how long an answer is shared.
-pub const SHARED_FOR: Duration = Duration::from_secs(2);
+pub(crate) const SHARED_FOR: Duration = Duration::from_secs(2);
 
 /// An answer of a source, and when it was asked.
 #[derive(Debug)]
-pub struct Fetched<V> {
+pub(crate) struct Fetched<V> {
     /// The answer.
-    pub value: V,
+    pub(crate) value: V,
     /// When the source was asked.
-    pub at: Timestamp,
+    pub(crate) at: Timestamp,
 }
 
 /// What sharers get.
-pub type Outcome<V> = Result<Arc<Fetched<V>>, Refusal>;
+pub(crate) type Outcome<V> = Result<Arc<Fetched<V>>, Refusal>;
 type Call<V> = Shared<BoxFuture<'static, Outcome<V>>>;
 
 /// Calls of one kind, by what was asked.
-pub struct Coalesced<K, V> {
+pub(crate) struct Coalesced<K, V> {
     calls: Arc<Mutex<Calls<K, V>>>,
     source: Source,
 }
@@ -51,14 +51,14 @@ where
 {
     /// None so far.
     #[must_use]
-    pub fn new(source: Source) -> Self {
+    pub(crate) fn new(source: Source) -> Self {
         let calls = Calls { running: HashMap::new(), next: 0 };
         Self { calls: Arc::new(Mutex::new(calls)), source }
     }
 
     /// The answer to `key`: a shared one, or that of the call made here. The call is bounded
     /// by `within` and goes on when its first asker leaves, for others may have joined.
-    pub async fn get<F>(
+    pub(crate) async fn get<F>(
         &self,
         key: K,
         within: Duration,

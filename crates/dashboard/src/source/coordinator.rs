@@ -39,16 +39,16 @@ type Rpc = CoordinatorClient<Channel>;
 
 /// What one replica says of itself.
 #[derive(Clone, Debug)]
-pub struct Replica {
+pub(crate) struct Replica {
     /// As it was dialled.
-    pub address: String,
+    pub(crate) address: String,
     /// Its status, or what is wrong.
-    pub status: Result<RaftStatusResponse, String>,
+    pub(crate) status: Result<RaftStatusResponse, String>,
 }
 
 /// The replicas of which the leader is asked; calls are shared and bounded.
 #[derive(Debug)]
-pub struct Coordinator {
+pub(crate) struct Coordinator {
     ways: Option<Arc<Ways>>,
     shards: Coalesced<(), Vec<ShardRegistryEntry>>,
     domains: Coalesced<String, ListDomainAssignmentsResponse>,
@@ -60,7 +60,7 @@ pub struct Coordinator {
 
 impl Coordinator {
     /// Behind these addresses, of which there may be none. Dials nothing yet.
-    pub fn new(addresses: &[String], security: &Security) -> Result<Self, Error> {
+    pub(crate) fn new(addresses: &[String], security: &Security) -> Result<Self, Error> {
         for address in addresses {
             check_address(address)?;
         }
@@ -83,7 +83,7 @@ impl Coordinator {
 
     /// Whether there are addresses.
     #[must_use]
-    pub fn is_wired(&self) -> bool {
+    pub(crate) fn is_wired(&self) -> bool {
         self.ways.is_some()
     }
 
@@ -92,7 +92,7 @@ impl Coordinator {
     }
 
     /// Every registered shard.
-    pub async fn shards(&self) -> Outcome<Vec<ShardRegistryEntry>> {
+    pub(crate) async fn shards(&self) -> Outcome<Vec<ShardRegistryEntry>> {
         let ways = self.ways()?;
         let call = |mut rpc: Rpc, request| async move { rpc.list_shards(request).await };
         let fetch = || async move { Ok(ways.ask(ListShardsRequest {}, call).await?.shards) };
@@ -100,7 +100,7 @@ impl Coordinator {
     }
 
     /// One page of domains with their owners; the empty token is the first.
-    pub async fn domains(&self, page: &str) -> Outcome<ListDomainAssignmentsResponse> {
+    pub(crate) async fn domains(&self, page: &str) -> Outcome<ListDomainAssignmentsResponse> {
         let ways = self.ways()?;
         let request = ListDomainAssignmentsRequest { page_size: PAGE, page_token: page.to_owned() };
         let call =
@@ -110,7 +110,7 @@ impl Coordinator {
     }
 
     /// The latest report of each shard, or of one.
-    pub async fn reports(&self, shard: &str) -> Outcome<Vec<ShardReportSnapshot>> {
+    pub(crate) async fn reports(&self, shard: &str) -> Outcome<Vec<ShardReportSnapshot>> {
         let ways = self.ways()?;
         let request = ListShardReportsRequest { shard_id: shard.to_owned() };
         let call = |mut rpc: Rpc, request| async move { rpc.list_shard_reports(request).await };
@@ -119,7 +119,7 @@ impl Coordinator {
     }
 
     /// Slices of provider accounts.
-    pub async fn quotas(&self) -> Outcome<Vec<QuotaAllocation>> {
+    pub(crate) async fn quotas(&self) -> Outcome<Vec<QuotaAllocation>> {
         let ways = self.ways()?;
         let call = |mut rpc: Rpc, request| async move { rpc.list_quotas(request).await };
         let fetch = || async move { Ok(ways.ask(ListQuotasRequest {}, call).await?.allocations) };
@@ -127,7 +127,7 @@ impl Coordinator {
     }
 
     /// Registered providers.
-    pub async fn providers(&self) -> Outcome<Vec<ProviderEntry>> {
+    pub(crate) async fn providers(&self) -> Outcome<Vec<ProviderEntry>> {
         let ways = self.ways()?;
         let call = |mut rpc: Rpc, request| async move { rpc.list_providers(request).await };
         let fetch = || async move { Ok(ways.ask(ListProvidersRequest {}, call).await?.providers) };
@@ -135,7 +135,7 @@ impl Coordinator {
     }
 
     /// What every replica says of itself. One that is silent is a row, not a failure.
-    pub async fn replicas(&self) -> Outcome<Vec<Replica>> {
+    pub(crate) async fn replicas(&self) -> Outcome<Vec<Replica>> {
         let ways = self.ways()?;
         self.replicas.get((), WITHIN, || async move { Ok(ways.every_status().await) }).await
     }

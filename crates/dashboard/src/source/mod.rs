@@ -1,11 +1,11 @@
 //! Where data comes from (experience chapter §2), each of which may be missing.
 
-pub mod clusters;
-pub mod coalesce;
-pub mod coordinator;
-pub mod metrics;
-pub mod shards;
-pub mod web;
+pub(crate) mod clusters;
+pub(crate) mod coalesce;
+pub(crate) mod coordinator;
+pub(crate) mod metrics;
+pub(crate) mod shards;
+pub(crate) mod web;
 
 use std::sync::Arc;
 
@@ -22,20 +22,20 @@ use crate::{Config, Error};
 
 /// All sources of a dashboard.
 #[derive(Debug)]
-pub struct Sources {
+pub(crate) struct Sources {
     /// Prometheus, or the scraper.
-    pub metrics: MetricsSource,
+    pub(crate) metrics: MetricsSource,
     /// The leader, and every replica.
-    pub coordinator: Arc<Coordinator>,
+    pub(crate) coordinator: Arc<Coordinator>,
     /// Shards that the coordinator lists.
-    pub shards: Shards,
+    pub(crate) shards: Shards,
     /// Managed clusters.
-    pub clusters: Clusters,
+    pub(crate) clusters: Clusters,
 }
 
 impl Sources {
     /// As configured; dials nothing yet but the scraper's targets.
-    pub fn new(config: &Config, security: &Security, web: &Web) -> Result<Self, Error> {
+    pub(crate) fn new(config: &Config, security: &Security, web: &Web) -> Result<Self, Error> {
         let metrics: Option<Arc<dyn Metrics>> = if let Some(url) = &config.prometheus_url {
             Some(Arc::new(Prometheus::new(url, web.clone())))
         } else if config.scrape.is_empty() {

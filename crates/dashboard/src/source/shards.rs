@@ -28,17 +28,17 @@ use crate::{
 };
 
 /// Time for one call of a shard.
-pub const WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const WITHIN: Duration = Duration::from_secs(5);
 
 /// Time for all needs of a shard.
-pub const NEEDS_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const NEEDS_WITHIN: Duration = Duration::from_secs(10);
 
 /// What was asked of which shard.
 type Key<Q> = (String, Q);
 
 /// Shards that the coordinator lists; calls are shared and bounded.
 #[derive(Debug)]
-pub struct Shards {
+pub(crate) struct Shards {
     coordinator: Arc<Coordinator>,
     security: Security,
     dialled: Mutex<HashMap<String, (String, Channel)>>,
@@ -54,16 +54,16 @@ pub struct Shards {
 
 /// One shard to call.
 #[derive(Clone, Debug)]
-pub struct Shard {
+pub(crate) struct Shard {
     /// Its id.
-    pub id: String,
+    pub(crate) id: String,
     channel: Channel,
 }
 
 impl Shards {
     /// Dials nobody yet.
     #[must_use]
-    pub fn new(coordinator: Arc<Coordinator>, security: &Security) -> Self {
+    pub(crate) fn new(coordinator: Arc<Coordinator>, security: &Security) -> Self {
         let source = Source::Shard;
         Self {
             coordinator,
@@ -80,7 +80,7 @@ impl Shards {
 
     /// Every shard. While no coordinator answers, those that were last listed: the shards serve on
     /// without one, and so do their screens.
-    pub async fn listed(&self) -> Result<Arc<[ShardRegistryEntry]>, Refusal> {
+    pub(crate) async fn listed(&self) -> Result<Arc<[ShardRegistryEntry]>, Refusal> {
         let listed = self.coordinator.shards().await;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match listed {
@@ -92,7 +92,7 @@ impl Shards {
     }
 
     /// The shard of this id.
-    pub async fn find(&self, id: &str) -> Result<Shard, Refusal> {
+    pub(crate) async fn find(&self, id: &str) -> Result<Shard, Refusal> {
         let listed = self.listed().await?;
         let entry = listed.iter().find(|entry| entry.shard_id == id).ok_or_else(|| {
             Refusal::NotFound(format!("no shard is called {id:?}; /topology lists them"))
@@ -114,7 +114,7 @@ impl Shards {
     }
 
     /// One page of machines.
-    pub async fn machines(
+    pub(crate) async fn machines(
         &self,
         id: &str,
         request: ListMachinesRequest,
@@ -129,7 +129,7 @@ impl Shards {
     }
 
     /// One machine with its last transitions.
-    pub async fn machine(&self, id: &str, machine: &str) -> Outcome<GetMachineResponse> {
+    pub(crate) async fn machine(&self, id: &str, machine: &str) -> Outcome<GetMachineResponse> {
         let shard = self.find(id).await?;
         let request = GetMachineRequest { machine_id: machine.to_owned() };
         let fetch = || async move {
@@ -140,7 +140,7 @@ impl Shards {
     }
 
     /// Sessions of all clusters, or of one.
-    pub async fn sessions(&self, id: &str, cluster: &str) -> Outcome<Vec<SessionView>> {
+    pub(crate) async fn sessions(&self, id: &str, cluster: &str) -> Outcome<Vec<SessionView>> {
         let shard = self.find(id).await?;
         let request = ListSessionsRequest { cluster_id: cluster.to_owned() };
         let fetch = || async move {
@@ -153,7 +153,7 @@ impl Shards {
     }
 
     /// Why one need fares as it does.
-    pub async fn explain(
+    pub(crate) async fn explain(
         &self,
         id: &str,
         request: ExplainNeedRequest,
@@ -175,18 +175,18 @@ impl Shards {
 impl Shard {
     /// Verdicts.
     #[must_use]
-    pub fn read(&self) -> ShardReadClient<Channel> {
+    pub(crate) fn read(&self) -> ShardReadClient<Channel> {
         message_limits!(ShardReadClient::new(self.channel.clone()))
     }
 
     /// The live view.
     #[must_use]
-    pub fn observe(&self) -> ShardObserveClient<Channel> {
+    pub(crate) fn observe(&self) -> ShardObserveClient<Channel> {
         message_limits!(ShardObserveClient::new(self.channel.clone()))
     }
 
     /// A message with the usual deadline.
-    pub fn request<M>(&self, message: M) -> Request<M> {
+    pub(crate) fn request<M>(&self, message: M) -> Request<M> {
         let mut request = Request::new(message);
         request.set_timeout(WITHIN);
         request
@@ -194,7 +194,7 @@ impl Shard {
 
     /// What this refusal of the shard means to whoever asked the dashboard.
     #[must_use]
-    pub fn refused(&self, status: &Status) -> Refusal {
+    pub(crate) fn refused(&self, status: &Status) -> Refusal {
         match status.code() {
             Code::NotFound => Refusal::NotFound(in_words(status)),
             Code::InvalidArgument => Refusal::BadParameter(in_words(status)),

@@ -24,24 +24,23 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// Asks by HTTP and HTTPS, with the system's roots of trust.
 #[derive(Clone, Debug)]
-pub struct Web {
+pub(crate) struct Web {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
 
 impl Web {
     /// Dials nothing yet. Without roots of the system only plain HTTP works.
-    pub fn new() -> Result<Self, Error> {
+    pub(crate) fn new() -> Result<Self, Error> {
         let mut http = HttpConnector::new();
         http.enforce_http(false);
         http.set_connect_timeout(Some(CONNECT));
         http.set_nodelay(true);
         let provider = rustls::crypto::aws_lc_rs::default_provider();
-        let builder = HttpsConnectorBuilder::new();
-        let builder = match builder.clone().with_provider_and_native_roots(provider) {
+        let builder = match HttpsConnectorBuilder::new().with_provider_and_native_roots(provider) {
             Ok(builder) => builder,
             Err(error) => {
                 tracing::warn!(%error, "no roots of trust on this system: https cannot be dialled");
-                builder.with_tls_config(trusting_nobody()?)
+                HttpsConnectorBuilder::new().with_tls_config(trusting_nobody()?)
             }
         };
         let connector = builder.https_or_http().enable_http1().wrap_connector(http);
@@ -53,13 +52,13 @@ impl Web {
     }
 
     /// The body of a GET that was answered with 200, else what was said instead.
-    pub async fn get(&self, uri: &str, accept: &str) -> Result<Bytes, String> {
+    pub(crate) async fn get(&self, uri: &str, accept: &str) -> Result<Bytes, String> {
         let (status, body) = self.send(Method::GET, uri, &[(ACCEPT, accept)], Bytes::new()).await?;
         if status == StatusCode::OK { Ok(body) } else { Err(said(status, &body)) }
     }
 
     /// The answer to a form, sent with this `Authorization` if there is one.
-    pub async fn post_form(
+    pub(crate) async fn post_form(
         &self,
         uri: &str,
         authorization: Option<&str>,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 /// What a viewer may ask to be told of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Topic {
+pub(crate) enum Topic {
     /// One frame per shard and cycle.
     Summary,
     /// The audit logs.
@@ -20,7 +20,7 @@ pub enum Topic {
 impl Topic {
     /// As a parameter writes it.
     #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         match text {
             "summary" => Some(Self::Summary),
             "decisions" => Some(Self::Decisions),
@@ -46,24 +46,24 @@ impl fmt::Display for Topic {
 
 /// One thing that is told.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub(crate) struct Event {
     /// Rises by one from event to event.
-    pub number: u64,
+    pub(crate) number: u64,
     /// Who wants it.
-    pub topic: Topic,
+    pub(crate) topic: Topic,
     /// Whose it is, if it is of one shard.
-    pub shard: Option<String>,
+    pub(crate) shard: Option<String>,
     /// Which cluster it names; empty for none.
-    pub cluster: String,
+    pub(crate) cluster: String,
     /// What it is.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// A JSON object on one line.
-    pub data: Bytes,
+    pub(crate) data: Bytes,
 }
 
 /// What an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// What its topic says.
     News,
     /// Its source fails, or is back.
@@ -72,7 +72,7 @@ pub enum Kind {
 
 /// One frame of an event stream. JSON has no line breaks of its own.
 #[must_use]
-pub fn frame(event: &str, id: Option<&str>, data: &[u8]) -> Bytes {
+pub(crate) fn frame(event: &str, id: Option<&str>, data: &[u8]) -> Bytes {
     let mut frame = Vec::with_capacity(event.len() + data.len() + 64);
     frame.extend_from_slice(b"event: ");
     frame.extend_from_slice(event.as_bytes());

@@ -55,7 +55,7 @@ type Watched = (Topic, Option<String>);
 
 /// Tells viewers what happens.
 #[derive(Debug)]
-pub struct Hub {
+pub(crate) struct Hub {
     /// Tells this process's numbers from another's.
     pub(super) boot: String,
     pub(super) stop: Shutdown,
@@ -69,7 +69,7 @@ pub struct Hub {
 
 /// A viewer's end.
 #[derive(Debug)]
-pub struct Subscriber {
+pub(crate) struct Subscriber {
     hub: Arc<Hub>,
     pub(super) topics: Vec<Topic>,
     pub(super) backlog: Vec<Arc<Event>>,
@@ -85,7 +85,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Hub {
     /// Watches nobody yet.
     #[must_use]
-    pub fn new(boot: String, stop: Shutdown) -> Self {
+    pub(crate) fn new(boot: String, stop: Shutdown) -> Self {
         Self {
             boot,
             stop,
@@ -99,7 +99,7 @@ impl Hub {
     }
 
     /// A viewer of these topics, who has seen what the id says.
-    pub fn subscribe(
+    pub(crate) fn subscribe(
         app: &Arc<App>,
         topics: Vec<Topic>,
         last_id: Option<&str>,

@@ -7,8 +7,4 @@ mod event;
 mod feed;
 mod subscription;
 
-pub use self::{
-    event::{Event, Topic},
-    feed::Hub,
-    subscription::frames,
-};
+pub(crate) use self::{event::Topic, feed::Hub, subscription::frames};

@@ -29,7 +29,7 @@ struct Reading {
 }
 
 /// Frames for one viewer, of clusters that they may see, until their right or this process ends.
-pub fn frames(
+pub(crate) fn frames(
     subscriber: Subscriber,
     viewer: Viewer,
     hub: &super::Hub,

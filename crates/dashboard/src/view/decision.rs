@@ -8,7 +8,7 @@ use super::{dollars, instant, sequence};
 /// One record of the audit log.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Decision<'a> {
+pub(crate) struct Decision<'a> {
     sequence: String,
     cycle: i64,
     time_unix_nanos: Option<i64>,

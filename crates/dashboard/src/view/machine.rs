@@ -11,7 +11,7 @@ use crate::auth::Viewer;
 /// A machine as its shard knows it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Machine<'a> {
+pub(crate) struct Machine<'a> {
     id: &'a str,
     state: &'static str,
     since_unix_nanos: Option<i64>,
@@ -42,7 +42,7 @@ pub struct Machine<'a> {
 impl<'a> Machine<'a> {
     /// As the shard says.
     #[must_use]
-    pub fn new(view: &'a MachineView, machine: &'a WireMachine) -> Self {
+    pub(crate) fn new(view: &'a MachineView, machine: &'a WireMachine) -> Self {
         let bound = !view.assigned_fingerprint.is_empty();
         Self {
             id: &machine.id,
@@ -81,7 +81,7 @@ impl<'a> Machine<'a> {
 /// One move of a machine.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Transition<'a> {
+pub(crate) struct Transition<'a> {
     from: &'static str,
     to: &'static str,
     time_unix_nanos: Option<i64>,
@@ -94,7 +94,7 @@ pub struct Transition<'a> {
 impl<'a> Transition<'a> {
     /// As the shard says; a cluster that the viewer may not see stays unnamed.
     #[must_use]
-    pub fn new(wire: &'a MachineTransition, viewer: &Viewer) -> Self {
+    pub(crate) fn new(wire: &'a MachineTransition, viewer: &Viewer) -> Self {
         Self {
             from: state(wire.from),
             to: state(wire.to),

@@ -1,11 +1,11 @@
 //! What the API shows of the wire's messages. Unknown is null, never 0: instants that were not
 //! given, numbers that are none, verdicts that do not apply.
 
-pub mod decision;
-pub mod machine;
-pub mod need;
+pub(crate) mod decision;
+pub(crate) mod machine;
+pub(crate) mod need;
 mod needs_body;
-pub mod summary;
+pub(crate) mod summary;
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use bigfleet_wire::v1alpha1::{
 };
 use serde::{Serialize, Serializer};
 
-pub use self::needs_body::Body as NeedsBody;
+pub(crate) use self::needs_body::Body as NeedsBody;
 
 /// States as metrics call them.
-pub const STATES: [&str; 8] = [
+pub(crate) const STATES: [&str; 8] = [
     "speculative",
     "creating",
     "idle",
@@ -31,26 +31,26 @@ pub const STATES: [&str; 8] = [
 ];
 
 /// Capacity types as metrics call them, in the order of screens.
-pub const CAPACITY_TYPES: [&str; 5] =
+pub(crate) const CAPACITY_TYPES: [&str; 5] =
     ["bare_metal", "reserved", "on_demand", "spot", "unspecified"];
 
 /// A state as metrics call it.
 #[must_use]
-pub fn state(state: i32) -> &'static str {
+pub(crate) fn state(state: i32) -> &'static str {
     let state = MachineState::try_from(state).unwrap_or_default() as usize;
     state.checked_sub(1).and_then(|at| STATES.get(at)).copied().unwrap_or("unspecified")
 }
 
 /// The wire's number of a state.
 #[must_use]
-pub fn state_number(name: &str) -> Option<i32> {
+pub(crate) fn state_number(name: &str) -> Option<i32> {
     let at = STATES.iter().position(|state| *state == name)?;
     i32::try_from(at + 1).ok()
 }
 
 /// A capacity type as metrics call it.
 #[must_use]
-pub fn capacity_type(kind: i32) -> &'static str {
+pub(crate) fn capacity_type(kind: i32) -> &'static str {
     match CapacityType::try_from(kind).unwrap_or_default() {
         CapacityType::BareMetal => "bare_metal",
         CapacityType::Reserved => "reserved",
@@ -62,11 +62,12 @@ pub fn capacity_type(kind: i32) -> &'static str {
 
 /// Labels of the penalty buckets, by number.
 #[must_use]
-pub fn buckets() -> Vec<String> {
+pub(crate) fn buckets() -> Vec<String> {
     (0..=27).filter_map(PenaltyBucket::from_wire).map(|bucket| bucket.to_string()).collect()
 }
 
 /// The label of a bucket; numbers that this build does not know stay numbers.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 pub(crate) fn bucket<S: Serializer>(number: &i32, serializer: S) -> Result<S::Ok, S::Error> {
     match PenaltyBucket::from_wire(*number) {
         Some(bucket) => serializer.collect_str(&bucket),
@@ -76,31 +77,31 @@ pub(crate) fn bucket<S: Serializer>(number: &i32, serializer: S) -> Result<S::Ok
 
 /// An instant, unless none was given.
 #[must_use]
-pub fn instant(nanos: i64) -> Option<i64> {
+pub(crate) fn instant(nanos: i64) -> Option<i64> {
     Some(nanos).filter(|nanos| *nanos != 0)
 }
 
 /// A number, unless it is none.
 #[must_use]
-pub fn finite(number: f64) -> Option<f64> {
+pub(crate) fn finite(number: f64) -> Option<f64> {
     Some(number).filter(|number| number.is_finite())
 }
 
 /// A dollar amount: the wire's -1 is none.
 #[must_use]
-pub fn dollars(amount: f64) -> Option<f64> {
+pub(crate) fn dollars(amount: f64) -> Option<f64> {
     finite(amount).filter(|amount| *amount >= 0.0)
 }
 
 /// A sequence number: too large for the numbers of a browser.
 #[must_use]
-pub fn sequence(number: i64) -> Option<String> {
+pub(crate) fn sequence(number: i64) -> Option<String> {
     (number != 0).then(|| number.to_string())
 }
 
 /// Priority classes as metrics call them (shard chapter §18).
 #[must_use]
-pub const fn priority_class(priority: i32) -> &'static str {
+pub(crate) const fn priority_class(priority: i32) -> &'static str {
     match priority {
         1_000_000.. => "critical",
         1_000.. => "service",
@@ -111,27 +112,27 @@ pub const fn priority_class(priority: i32) -> &'static str {
 
 /// The vector of a message that may lack it.
 #[must_use]
-pub fn vector(resources: Option<&Resources>) -> Option<&BTreeMap<String, String>> {
+pub(crate) fn vector(resources: Option<&Resources>) -> Option<&BTreeMap<String, String>> {
     resources.map(|vector| &vector.resources)
 }
 
 /// The name of a base reason, unless there is none.
 #[must_use]
-pub fn unmet_reason(reason: i32) -> Option<&'static str> {
+pub(crate) fn unmet_reason(reason: i32) -> Option<&'static str> {
     let known = UnmetReason::try_from(reason).unwrap_or_default();
     (known != UnmetReason::Unspecified).then(|| bigfleet_model::unmet::base(reason).name)
 }
 
 /// The name of a finer reason, unless there is none.
 #[must_use]
-pub fn unmet_detail(detail: i32) -> Option<&'static str> {
+pub(crate) fn unmet_detail(detail: i32) -> Option<&'static str> {
     let known = UnmetDetail::try_from(detail).unwrap_or_default();
     (known != UnmetDetail::Unspecified).then(|| bigfleet_model::unmet::of(0, detail).name)
 }
 
 /// One requirement.
 #[derive(Serialize)]
-pub struct Requirement<'a> {
+pub(crate) struct Requirement<'a> {
     key: &'a str,
     operator: &'static str,
     values: &'a [String],

@@ -14,7 +14,7 @@ use super::{bucket, instant, requirements, spread, unmet_detail, unmet_reason, v
 /// A need with the verdict of the last cycle.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Need<'a> {
+pub(crate) struct Need<'a> {
     cluster_id: &'a str,
     profile_fingerprint: &'a str,
     arrival_unix_nanos: Option<i64>,
@@ -75,7 +75,7 @@ struct Preemption<'a> {
 impl<'a> Need<'a> {
     /// As the shard says; `asked` stands in for a need that is missing from it.
     #[must_use]
-    pub fn new(view: &'a NeedView, asked: &'a CapacityNeed) -> Self {
+    pub(crate) fn new(view: &'a NeedView, asked: &'a CapacityNeed) -> Self {
         let need = view.need.as_ref().unwrap_or(asked);
         let same = need.requirements.iter().any(|one| one.operator() == Operator::Same);
         let detail = unmet_detail(view.unmet_detail);
@@ -147,20 +147,20 @@ pub(crate) fn domains<S: Serializer>(
 /// All needs of an answer as JSON, made while they arrive: what is left to do when the last one is
 /// here is to send it. Rows can still be told apart, for a viewer may not see every cluster.
 #[derive(Debug, Default)]
-pub struct Rows {
+pub(crate) struct Rows {
     /// What the shard said of the whole.
-    pub header: InspectNeedsHeader,
+    pub(crate) header: InspectNeedsHeader,
     /// The rows, with a comma after each.
-    pub json: Bytes,
+    pub(crate) json: Bytes,
     /// Where each ends, and whose it is.
-    pub ends: Vec<(usize, u32)>,
+    pub(crate) ends: Vec<(usize, u32)>,
     /// Clusters by the number in `ends`.
-    pub clusters: Vec<String>,
+    pub(crate) clusters: Vec<String>,
 }
 
 /// [`Rows`] in the making.
 #[derive(Debug, Default)]
-pub struct RowsWriter {
+pub(crate) struct RowsWriter {
     rows: Rows,
     json: Vec<u8>,
     numbers: BTreeMap<String, u32>,
@@ -170,12 +170,12 @@ pub struct RowsWriter {
 impl RowsWriter {
     /// Nothing so far.
     #[must_use]
-    pub fn new(header: InspectNeedsHeader) -> Self {
+    pub(crate) fn new(header: InspectNeedsHeader) -> Self {
         Self { rows: Rows { header, ..Rows::default() }, ..Self::default() }
     }
 
     /// One more.
-    pub fn push(&mut self, view: &NeedView) -> Result<(), serde_json::Error> {
+    pub(crate) fn push(&mut self, view: &NeedView) -> Result<(), serde_json::Error> {
         serde_json::to_writer(&mut self.json, &Need::new(view, &self.asked))?;
         self.json.push(b',');
         let number = match self.numbers.get(&view.cluster_id) {
@@ -193,7 +193,7 @@ impl RowsWriter {
 
     /// All of them.
     #[must_use]
-    pub fn finish(mut self) -> Rows {
+    pub(crate) fn finish(mut self) -> Rows {
         self.rows.json = self.json.into();
         self.rows
     }
@@ -203,7 +203,11 @@ impl Rows {
     /// The rows of clusters that may be seen, at most so many, without the last comma; and how
     /// many there are besides the limit.
     #[must_use]
-    pub fn visible(&self, sees: impl Fn(&str) -> bool, limit: usize) -> (Cow<'_, [u8]>, usize) {
+    pub(crate) fn visible(
+        &self,
+        sees: impl Fn(&str) -> bool,
+        limit: usize,
+    ) -> (Cow<'_, [u8]>, usize) {
         let seen: Vec<bool> = self.clusters.iter().map(|cluster| sees(cluster)).collect();
         if seen.iter().all(|seen| *seen) {
             let shown = self.ends.len().min(limit);

@@ -11,11 +11,11 @@ use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
 
 /// Parts of one JSON object, in order.
 #[derive(Debug, Default)]
-pub struct Body(VecDeque<Bytes>);
+pub(crate) struct Body(VecDeque<Bytes>);
 
 impl Body {
     /// One more part.
-    pub fn push(&mut self, part: impl Into<Bytes>) {
+    pub(crate) fn push(&mut self, part: impl Into<Bytes>) {
         self.0.push_back(part.into());
     }
 }

@@ -10,7 +10,7 @@ use super::{capacity_type, finite, instant, state};
 /// One frame of `WatchSummary`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Summary<'a> {
+pub(crate) struct Summary<'a> {
     shard: &'a str,
     cycle: i64,
     computed_at_unix_nanos: Option<i64>,
@@ -53,7 +53,7 @@ fn finite_values<S: Serializer>(
 impl<'a> Summary<'a> {
     /// Of this shard.
     #[must_use]
-    pub fn new(shard: &'a str, wire: &'a CycleSummary) -> Self {
+    pub(crate) fn new(shard: &'a str, wire: &'a CycleSummary) -> Self {
         let count = |one: &bigfleet_wire::v1alpha1::MachineCount| Count {
             state: state(one.state),
             capacity_type: capacity_type(one.capacity_type),
@@ -84,7 +84,7 @@ impl<'a> Summary<'a> {
 /// A notice that the needs of a shard were judged again.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NeedsNotice<'a> {
+pub(crate) struct NeedsNotice<'a> {
     shard: &'a str,
     cycle: i64,
     computed_at_unix_nanos: Option<i64>,
@@ -95,7 +95,7 @@ pub struct NeedsNotice<'a> {
 impl<'a> NeedsNotice<'a> {
     /// Of this shard.
     #[must_use]
-    pub fn new(shard: &'a str, wire: &CycleSummary) -> Self {
+    pub(crate) fn new(shard: &'a str, wire: &CycleSummary) -> Self {
         Self {
             shard,
             cycle: wire.cycle,

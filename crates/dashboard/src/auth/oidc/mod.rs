@@ -186,10 +186,10 @@ impl Oidc {
         })
     }
 
-    /// Ends the session of this browser.
-    pub(super) fn end(&self, headers: &HeaderMap) -> Step {
+    /// The cookie that ends the session of this browser.
+    pub(super) fn end(&self, headers: &HeaderMap) -> String {
         let scheme = origin(headers).map_or("http", |(scheme, _)| scheme);
-        Step { to: self.base.to_string(), cookies: vec![self.set(SESSION, "", 0, scheme)] }
+        self.set(SESSION, "", 0, scheme)
     }
 
     /// A claim that is asked for and missing is a list of nothing.

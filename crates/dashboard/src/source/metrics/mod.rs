@@ -1,6 +1,6 @@
 //! Metrics of the fleet: from Prometheus, or scraped by the dashboard itself where there is none.
 
-pub mod names;
+pub(crate) mod names;
 mod prometheus;
 mod query;
 mod scrape;
@@ -10,10 +10,11 @@ use std::{fmt, sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
-pub use self::{
+pub use self::scrape::Target;
+pub(crate) use self::{
     prometheus::Prometheus,
     query::{How, Query},
-    scrape::{Scraper, Target},
+    scrape::Scraper,
 };
 use super::coalesce::{Coalesced, Outcome};
 use crate::api::{Refusal, Source};
@@ -24,37 +25,37 @@ const RANGE_WITHIN: Duration = Duration::from_secs(10);
 
 /// One value, with those labels that the query breaks down by, in its order.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// Values of the labels.
-    pub labels: Vec<String>,
+    pub(crate) labels: Vec<String>,
     /// May be NaN.
-    pub value: f64,
+    pub(crate) value: f64,
 }
 
 /// The same over time: one value per instant of the span, none where there is no sample.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Track {
+pub(crate) struct Track {
     /// Values of the labels.
-    pub labels: Vec<String>,
+    pub(crate) labels: Vec<String>,
     /// By instant.
-    pub values: Vec<Option<f64>>,
+    pub(crate) values: Vec<Option<f64>>,
 }
 
 /// Instants at equal distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Span {
+pub(crate) struct Span {
     /// The first, in unix seconds: a multiple of the step, so that sharers meet.
-    pub start: i64,
+    pub(crate) start: i64,
     /// Seconds between two.
-    pub step: i64,
+    pub(crate) step: i64,
     /// How many.
-    pub count: usize,
+    pub(crate) count: usize,
 }
 
 impl Span {
     /// The instants up to now.
     #[must_use]
-    pub fn until(now: Timestamp, duration: Duration, step: Duration) -> Self {
+    pub(crate) fn until(now: Timestamp, duration: Duration, step: Duration) -> Self {
         let step = i64::try_from(step.as_secs()).unwrap_or(i64::MAX).max(1);
         let steps = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX) / step;
         let end = now.as_second() / step * step;
@@ -62,26 +63,26 @@ impl Span {
     }
 
     /// All of them, in unix seconds.
-    pub fn instants(self) -> impl Iterator<Item = i64> {
+    pub(crate) fn instants(self) -> impl Iterator<Item = i64> {
         (0..self.count).map(move |at| self.start + i64::try_from(at).unwrap_or(0) * self.step)
     }
 
     /// The last.
     #[must_use]
-    pub fn end(self) -> i64 {
+    pub(crate) fn end(self) -> i64 {
         self.instants().last().unwrap_or(self.start)
     }
 
     /// Which one this is.
     #[must_use]
-    pub fn index(self, second: i64) -> Option<usize> {
+    pub(crate) fn index(self, second: i64) -> Option<usize> {
         let at = second.checked_sub(self.start)?.checked_div(self.step)?;
         usize::try_from(at).ok().filter(|at| *at < self.count)
     }
 }
 
 /// Who answers questions about metrics.
-pub trait Metrics: Send + Sync + fmt::Debug {
+pub(crate) trait Metrics: Send + Sync + fmt::Debug {
     /// As of now.
     fn instant(&self, query: Query) -> BoxFuture<'static, Result<Vec<Sample>, String>>;
     /// Over time.
@@ -92,7 +93,7 @@ pub trait Metrics: Send + Sync + fmt::Debug {
 
 /// Metrics, if they are wired; calls are shared and bounded.
 #[derive(Debug)]
-pub struct MetricsSource {
+pub(crate) struct MetricsSource {
     metrics: Option<Arc<dyn Metrics>>,
     instants: Coalesced<String, Vec<Sample>>,
     ranges: Coalesced<(String, Span), Vec<Track>>,
@@ -101,7 +102,7 @@ pub struct MetricsSource {
 impl MetricsSource {
     /// Over this, if anything.
     #[must_use]
-    pub fn new(metrics: Option<Arc<dyn Metrics>>) -> Self {
+    pub(crate) fn new(metrics: Option<Arc<dyn Metrics>>) -> Self {
         Self {
             metrics,
             instants: Coalesced::new(Source::Prometheus),
@@ -111,7 +112,7 @@ impl MetricsSource {
 
     /// What `/config` calls it, if it is wired.
     #[must_use]
-    pub fn name(&self) -> Option<&'static str> {
+    pub(crate) fn name(&self) -> Option<&'static str> {
         self.metrics.as_ref().map(|metrics| metrics.name())
     }
 
@@ -120,7 +121,7 @@ impl MetricsSource {
     }
 
     /// As of now.
-    pub async fn instant(&self, query: Query) -> Outcome<Vec<Sample>> {
+    pub(crate) async fn instant(&self, query: Query) -> Outcome<Vec<Sample>> {
         let metrics = self.wired()?.clone();
         let call = |query: Query| async move {
             metrics.instant(query).await.map_err(|error| Refusal::failed(Source::Prometheus, error))
@@ -129,7 +130,7 @@ impl MetricsSource {
     }
 
     /// Over time.
-    pub async fn range(&self, query: Query, span: Span) -> Outcome<Vec<Track>> {
+    pub(crate) async fn range(&self, query: Query, span: Span) -> Outcome<Vec<Track>> {
         let metrics = self.wired()?.clone();
         let call = |query: Query| async move {
             let tracks = metrics.range(query, span).await;

@@ -3,10 +3,10 @@
 /// Declares the names, and that they are asked about.
 macro_rules! names {
     ($($(#[$meta:meta])* $constant:ident = $name:literal;)+) => {
-        $($(#[$meta])* pub const $constant: &str = $name;)+
+        $($(#[$meta])* pub(crate) const $constant: &str = $name;)+
 
         /// All of them.
-        pub const ALL: &[&str] = &[$($constant),+];
+        pub(crate) const ALL: &[&str] = &[$($constant),+];
     };
 }
 
@@ -53,7 +53,7 @@ names! {
 
 /// Whether a series, or the histogram it belongs to, is asked about.
 #[must_use]
-pub fn asked_about(series: &str) -> bool {
+pub(crate) fn asked_about(series: &str) -> bool {
     let family = series.strip_suffix("_bucket").unwrap_or(series);
     ALL.contains(&family)
 }

@@ -11,7 +11,7 @@ use crate::source::web::Web;
 
 /// A Prometheus, or what speaks like one.
 #[derive(Clone, Debug)]
-pub struct Prometheus {
+pub(crate) struct Prometheus {
     url: String,
     web: Web,
 }
@@ -19,7 +19,7 @@ pub struct Prometheus {
 impl Prometheus {
     /// At this URL; dials nothing yet.
     #[must_use]
-    pub fn new(url: &str, web: Web) -> Self {
+    pub(crate) fn new(url: &str, web: Web) -> Self {
         Self { url: url.trim_end_matches('/').to_owned(), web }
     }
 

@@ -5,20 +5,20 @@ use std::fmt::{self, Write as _};
 
 /// One question.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Query {
+pub(crate) struct Query {
     /// The series.
-    pub metric: &'static str,
+    pub(crate) metric: &'static str,
     /// What is made of it.
-    pub how: How,
+    pub(crate) how: How,
     /// Labels that the answer is broken down by.
-    pub by: &'static [&'static str],
+    pub(crate) by: &'static [&'static str],
     /// Labels that must have these values.
-    pub matching: Vec<(&'static str, String)>,
+    pub(crate) matching: Vec<(&'static str, String)>,
 }
 
 /// What is made of a series. Windows are seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum How {
+pub(crate) enum How {
     /// Sum of the newest values.
     Sum,
     /// Greatest of the newest values.
@@ -36,19 +36,19 @@ pub enum How {
 impl Query {
     /// A question over all series of a metric.
     #[must_use]
-    pub const fn new(metric: &'static str, how: How, by: &'static [&'static str]) -> Self {
+    pub(crate) const fn new(metric: &'static str, how: How, by: &'static [&'static str]) -> Self {
         Self { metric, how, by, matching: Vec::new() }
     }
 
     /// Only of one process.
     #[must_use]
-    pub fn of_pod(self, pod: &str) -> Self {
+    pub(crate) fn of_pod(self, pod: &str) -> Self {
         self.matching("pod", pod)
     }
 
     /// Only with this value of a label.
     #[must_use]
-    pub fn matching(mut self, label: &'static str, value: &str) -> Self {
+    pub(crate) fn matching(mut self, label: &'static str, value: &str) -> Self {
         self.matching.push((label, value.to_owned()));
         self
     }

@@ -60,7 +60,7 @@ impl FromStr for Target {
 }
 
 /// Looks at every target until it is dropped.
-pub struct Scraper {
+pub(crate) struct Scraper {
     store: Arc<Mutex<Store>>,
     _tasks: JoinSet<()>,
 }
@@ -68,7 +68,7 @@ pub struct Scraper {
 impl Scraper {
     /// Begins to look.
     #[must_use]
-    pub fn start(targets: Vec<Target>, web: &Web) -> Self {
+    pub(crate) fn start(targets: Vec<Target>, web: &Web) -> Self {
         let store = Arc::new(Mutex::new(Store::new(INTERVAL)));
         let mut tasks = JoinSet::new();
         for target in targets {
