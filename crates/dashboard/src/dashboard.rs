@@ -78,7 +78,7 @@ impl Dashboard {
         let probes = HttpServer::new(registry, readiness.clone())
             .debug_endpoints(config.debug_endpoints)
             .router();
-        let router = router(&config, app, Arc::new(guard), assets).merge(probes);
+        let router = router(&config, app, &Arc::new(guard), assets).merge(probes);
         Ok(Self { listener, addr, router, streams, readiness })
     }
 
@@ -90,7 +90,6 @@ impl Dashboard {
 
     /// Everything that it serves, for a process with a server of its own. Requests need
     /// [`ConnectInfo`](axum::extract::ConnectInfo) where a proxy names viewers.
-    #[must_use]
     pub fn router(&self) -> Router {
         self.router.clone()
     }
@@ -126,7 +125,7 @@ fn boot() -> Result<String, Error> {
     Ok(format!("{number:x}"))
 }
 
-fn router(config: &Config, app: Arc<App>, guard: Arc<Guard>, assets: Arc<Assets>) -> Router {
+fn router(config: &Config, app: Arc<App>, guard: &Arc<Guard>, assets: Arc<Assets>) -> Router {
     let api = || {
         let unknown = || async { Refusal::NotFound("no such route".to_owned()) };
         let api = routes::router().fallback(unknown);

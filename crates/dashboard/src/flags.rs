@@ -226,7 +226,7 @@ impl AuthFlags {
             Mode::Oidc => Ok(AuthConfig::Oidc(OidcConfig {
                 issuer: self.oidc_issuer.clone(),
                 client_id: self.oidc_client_id.clone(),
-                client_secret: read_secret(secret.unwrap_or(Path::new("")))?,
+                client_secret: read_secret(secret.unwrap_or_else(|| Path::new("")))?,
                 allowed_groups: groups,
                 cluster_scope_claim: Some(self.cluster_scope_claim.clone())
                     .filter(|claim| !claim.is_empty()),

@@ -1,5 +1,7 @@
 //! Why a question is not answered (experience chapter §3.2).
 
+use std::fmt;
+
 use axum::response::{IntoResponse, Response};
 use http::{
     StatusCode,
@@ -81,8 +83,10 @@ pub(crate) enum Refusal {
 
 impl Refusal {
     /// A source that failed.
-    pub(crate) fn failed(source: Source, problem: impl ToString) -> Self {
-        Self::Failed { of: source, problem: problem.to_string() }
+    #[allow(clippy::needless_pass_by_value, reason = "texts and errors alike, as they come")]
+    pub(crate) fn failed(of: Source, problem: impl fmt::Display) -> Self {
+        let problem = problem.to_string();
+        Self::Failed { of, problem }
     }
 
     /// The status of the chapter's table.

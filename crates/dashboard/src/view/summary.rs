@@ -39,6 +39,7 @@ struct Count {
     count: i32,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn finite_values<S: Serializer>(
     map: &&BTreeMap<String, f64>,
     serializer: S,

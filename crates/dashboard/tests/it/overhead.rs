@@ -30,7 +30,7 @@ fn real(number: usize) -> NeedView {
         operator: 1,
         values: vec![value.to_owned(), "other".to_owned()],
     };
-    let unmet = number % 10 == 0;
+    let unmet = number.is_multiple_of(10);
     NeedView {
         need: Some(CapacityNeed {
             requirements: vec![

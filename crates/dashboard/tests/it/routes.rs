@@ -302,11 +302,16 @@ async fn shards_are_seen_while_the_coordinator_is_down() {
     let stubs = Stubs::start().await;
     let viewed = Viewed::start(stubs.config()).await;
     viewed.ok("/api/v1/sessions?shard=shard-0").await;
+    // Until the list is asked for again.
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(3)).await;
+    tokio::time::resume();
     stubs.coordinator.always(bigfleet_scripted::coordinator::Answer::Refuse(
         tonic::Code::Unavailable,
         "no quorum".to_owned(),
     ));
     viewed.ok("/api/v1/needs?shard=shard-0").await;
+    assert_eq!(viewed.get("/api/v1/shard-reports").await.status, StatusCode::BAD_GATEWAY);
 }
 
 #[tokio::test]
@@ -331,6 +336,7 @@ async fn nothing_can_be_changed() {
             assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
         }
     }
+    viewed.ok("/api/v1/topology").await;
     let asked = stubs.coordinator.asked();
     assert!(
         asked.iter().all(|call| call.starts_with("List") || call.starts_with("Raft")),

@@ -1,5 +1,7 @@
 //! A shard that answers reads.
 
+#![allow(clippy::needless_collect, reason = "streams outlive what they are made from")]
+
 use std::{future::pending, net::SocketAddr, pin::Pin, sync::Arc};
 
 use bigfleet_wire::v1alpha1::{

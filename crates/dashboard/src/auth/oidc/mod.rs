@@ -55,7 +55,7 @@ impl std::fmt::Debug for OidcConfig {
 
 /// Signs viewers in.
 #[derive(Debug)]
-pub(super) struct Oidc {
+pub(crate) struct Oidc {
     config: OidcConfig,
     base: BasePath,
     issuer: Issuer,
