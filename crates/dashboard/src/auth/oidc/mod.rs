@@ -178,7 +178,7 @@ impl Oidc {
         let (scheme, _) = origin(headers)?;
         tracing::info!(viewer = session.name, "viewer signed in");
         Ok(Step {
-            to: format!("{}{}", self.base.prefix(), local(&login.back)),
+            to: under(self.base.prefix(), local(&login.back)),
             cookies: vec![
                 self.set(SESSION, &cookie, session.until - now, scheme),
                 self.set(LOGIN, "", 0, scheme),
@@ -219,6 +219,12 @@ fn local(path: &str) -> &str {
     if stays && !path.bytes().any(|byte| byte.is_ascii_control()) { path } else { "/" }
 }
 
+/// The path with the base path before it, unless it is there: a proxy may have stripped it.
+fn under(prefix: &str, path: &str) -> String {
+    let inside = path.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'));
+    if inside { path.to_owned() } else { format!("{prefix}{path}") }
+}
+
 /// Scheme and origin as the browser has them. The issuer knows where it may send anybody.
 fn origin(headers: &HeaderMap) -> Result<(&'static str, String), Refusal> {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
@@ -244,6 +250,18 @@ fn secret() -> Result<String, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_base_path_is_there_once() {
+        for (prefix, path, whole) in [
+            ("", "/needs", "/needs"),
+            ("/fleet", "/needs", "/fleet/needs"),
+            ("/fleet", "/fleet/needs", "/fleet/needs"),
+            ("/fleet", "/fleets", "/fleet/fleets"),
+        ] {
+            assert_eq!(under(prefix, path), whole);
+        }
+    }
 
     #[test]
     fn nobody_is_sent_elsewhere() {
