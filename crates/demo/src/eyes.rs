@@ -174,7 +174,12 @@ impl Eyes {
     }
 
     /// The brake of one shard.
-    pub(crate) async fn actuate(&self, number: usize, mode: i32, reason: &str) -> Result<(), Status> {
+    pub(crate) async fn actuate(
+        &self,
+        number: usize,
+        mode: i32,
+        reason: &str,
+    ) -> Result<(), Status> {
         let mut rpc = ShardAdminClient::new(self.shards[number].admin.clone());
         let request = SetActuationRequest { mode, reason: reason.to_owned() };
         timeout(PATIENCE, rpc.set_actuation(request)).await.map_err(late)?.map(drop)

@@ -87,11 +87,9 @@ impl DemoFlags {
             );
             return Err(Error::Flag { flag: "--listen", problem });
         }
-        for (flag, given) in [("--kubernetes", self.kubernetes), ("--hosted", self.hosted)] {
-            if given {
-                let problem = "not in this build yet; leave it out".to_owned();
-                return Err(Error::Flag { flag, problem });
-            }
+        if self.kubernetes {
+            let problem = "not in this build yet; leave it out".to_owned();
+            return Err(Error::Flag { flag: "--kubernetes", problem });
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// How long the fleet may take to come up before that is an error.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Between two cycles of a shard: also what bounds reclaims.
 pub(crate) const CYCLE: Duration = Duration::from_millis(300);
 /// How long idle rented machines are kept.
@@ -225,9 +225,10 @@ fn id_of(view: &bigfleet_wire::v1alpha1::MachineView) -> Option<String> {
     view.machine.as_ref().map(|machine| machine.id.clone())
 }
 
+/// What a process has in memory; pages that several share count once.
 fn resident(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 

@@ -31,7 +31,11 @@ pub(crate) async fn play(show: &Show, flags: &DemoFlags, stop: &Shutdown) -> Res
                 () = stop.requested() => break,
             };
             let took = seconds(&run);
-            let count = if flags.repeat > 1 { format!(" {}/{}", round + 1, flags.repeat) } else { String::new() };
+            let count = if flags.repeat > 1 {
+                format!(" {}/{}", round + 1, flags.repeat)
+            } else {
+                String::new()
+            };
             say(&format!("{}{count}: {} in {took:.1} s", run.name, word(&run)))?;
             if run.state != Verdict::Passed {
                 say(&told(&run))?;
@@ -79,7 +83,8 @@ fn told(run: &Run) -> String {
 
 /// One row per claim.
 fn summary(runs: &[Run]) -> String {
-    let mut lines = vec![["SCENARIO", "RESULT", "SECONDS", "CLAIM", "SEEN"].map(str::to_owned).to_vec()];
+    let mut lines =
+        vec![["SCENARIO", "RESULT", "SECONDS", "CLAIM", "SEEN"].map(str::to_owned).to_vec()];
     for run in runs {
         let mut head = [run.name.to_owned(), word(run).to_owned(), format!("{:.1}", seconds(run))];
         if run.claims.is_empty() {

@@ -12,11 +12,12 @@ mod cluster;
 mod dashboard;
 mod error;
 mod eyes;
-mod fleet;
 pub mod flags;
+mod fleet;
 mod guide;
 mod guided;
 mod headless;
+mod hosted;
 pub mod leash;
 mod part;
 mod pki;
@@ -43,6 +44,11 @@ pub async fn run(flags: &DemoFlags) -> Result<(), Error> {
     flags.check()?;
     let telemetry = Telemetry::init("bigfleet-demo", &flags.log, &flags.diagnostics)?;
     let stop = Shutdown::on_signal()?;
+    if flags.hosted {
+        let ended = hosted::run(flags, &stop).await;
+        telemetry.flush().await;
+        return ended;
+    }
     let show = tokio::select! {
         show = Show::open(flags.seed, !flags.headless) => show?,
         () = stop.requested() => return Ok(()),

@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -29,6 +32,7 @@ pub(crate) struct Show {
     record: Arc<Mutex<Run>>,
     /// Held while something is played.
     turn: tokio::sync::Mutex<()>,
+    playing: AtomicBool,
     results: Mutex<BTreeMap<&'static str, Results>>,
     problem: Mutex<Option<String>>,
 }
@@ -71,6 +75,7 @@ impl Show {
             guided,
             record: Arc::new(Mutex::new(none)),
             turn: tokio::sync::Mutex::default(),
+            playing: AtomicBool::new(false),
             results: Mutex::default(),
             problem: Mutex::default(),
         })
@@ -78,7 +83,7 @@ impl Show {
 
     /// Whether something is being played.
     pub(crate) fn is_playing(&self) -> bool {
-        self.turn.try_lock().is_err()
+        self.playing.load(Ordering::Relaxed)
     }
 
     /// The run that is on, or the last one.
@@ -113,6 +118,7 @@ impl Show {
     }
 
     async fn play_now(&self, piece: Piece) -> Run {
+        self.playing.store(true, Ordering::Relaxed);
         match piece {
             Piece::Reset => scenario::play_reset(&self.fleet, &self.record).await,
             Piece::Scenario(scenario) => {
@@ -128,6 +134,7 @@ impl Show {
                 results.last = Some((run.state, took));
             }
         }
+        self.playing.store(false, Ordering::Relaxed);
         self.run()
     }
 

@@ -12,7 +12,12 @@ use crate::{
         workload::{Class, Workload},
     },
     eyes::{Decision, ShardSeen},
-    scenario::{self, record::Verdict, stage::now, view::{View, state_name}},
+    scenario::{
+        self,
+        record::Verdict,
+        stage::now,
+        view::{View, state_name},
+    },
     show::Show,
     supply::GPU,
 };
@@ -45,8 +50,18 @@ const TIERS: [(&str, &str, CapacityType); 5] = [
     ("gpu", "Owned, with GPUs", CapacityType::BareMetal),
 ];
 
+/// What the fleet does not know of itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Surroundings {
+    /// Where the dashboard is.
+    pub(crate) dashboard: Option<String>,
+    /// When a visitor's session ends in any case, and when if nobody stirs; both by the wall
+    /// clock. None at home.
+    pub(crate) session: Option<(i64, i64)>,
+}
+
 /// What changes: the body of an event, and most of an answer.
-pub(crate) fn state(show: &Show, sequence: u64, dashboard: Option<&str>) -> Value {
+pub(crate) fn state(show: &Show, sequence: u64, around: &Surroundings) -> Value {
     let view = View::of(&show.fleet);
     let run = show.run();
     let running = show.is_playing();
@@ -57,15 +72,17 @@ pub(crate) fn state(show: &Show, sequence: u64, dashboard: Option<&str>) -> Valu
             "ready": true,
             "seed": show.seed,
             "kubernetes": false,
-            "hosted": false,
+            "hosted": around.session.is_some(),
             "plaintext": false,
             "startedInMs": show.started_in.as_millis() as u64,
             "upForMs": show.began.elapsed().as_millis() as u64,
             "residentBytes": show.fleet.resident_bytes(),
-            "dashboardUrl": dashboard,
+            "dashboardUrl": around.dashboard,
             "unitText": "one unit is one pod of 7 CPU and 26Gi: it fills a machine",
             "problem": show.problem(),
-            "session": null,
+            "session": around.session.map(|(end, idle)| {
+                json!({"endsAtUnixMs": end, "idleEndsAtUnixMs": idle})
+            }),
         },
         "fleet": {"dollarsPerHour": view.dollars(), "tiers": TIERS.map(|tier| bar(&view, tier))},
         "workspaces": workspaces(show, &view),
@@ -77,8 +94,8 @@ pub(crate) fn state(show: &Show, sequence: u64, dashboard: Option<&str>) -> Valu
 }
 
 /// What a page asks for once.
-pub(crate) fn whole(show: &Show, sequence: u64, dashboard: Option<&str>) -> Value {
-    let mut state = state(show, sequence, dashboard);
+pub(crate) fn whole(show: &Show, sequence: u64, around: &Surroundings) -> Value {
+    let mut state = state(show, sequence, around);
     let decisions = show.fleet.eyes.decisions();
     let newest: Vec<Told> = decisions.iter().rev().take(FEED).map(Told::of).collect();
     state["decisions"] = json!(newest);
@@ -145,9 +162,8 @@ fn workspaces(show: &Show, view: &View) -> Vec<Value> {
         }
         let seen = &view.shards[cluster.shard];
         let session = seen.sessions.iter().find(|it| it.cluster_id == cluster.name);
-        let levels: BTreeMap<&str, u32> = Class::ALL
-            .map(|class| (class.name(), cluster.wanted(Workload::Plain(class))))
-            .into();
+        let levels: BTreeMap<&str, u32> =
+            Class::ALL.map(|class| (class.name(), cluster.wanted(Workload::Plain(class)))).into();
         let pods: BTreeMap<&str, Value> = view.pods[at]
             .iter()
             .map(|(workload, pods)| {
@@ -327,7 +343,10 @@ fn words(record: &bigfleet_wire::v1alpha1::DecisionRecord) -> String {
             record.priority, record.preemptor_priority, record.grace_seconds
         ),
         "Reclaim" => {
-            format!("{machine} leaves {cluster}, which needs it no more, grace {} s", record.grace_seconds)
+            format!(
+                "{machine} leaves {cluster}, which needs it no more, grace {} s",
+                record.grace_seconds
+            )
         }
         "Delete" => format!("{machine} is given back"),
         "SetActuation" => format!("actuation is {}: {}", record.outcome, record.reason),

@@ -2,9 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-use bigfleet_net::{
-    grpc::GrpcServer, readiness::Readiness, shutdown::Shutdown, tls::Security,
-};
+use bigfleet_net::{grpc::GrpcServer, readiness::Readiness, shutdown::Shutdown, tls::Security};
 use bigfleet_provider_kit::{CapacityType, Config as KitConfig, Kit, MemStore, config::Timeouts};
 use bigfleet_provider_sim::{
     Config, Controls, Fleet,
@@ -131,9 +129,8 @@ impl Site {
 }
 
 fn cloud((name, region, tiers): (&str, Region, Vec<Tier>)) -> CloudConfig {
-    let span = |from, to| {
-        Distribution::Uniform(Duration::from_millis(from), Duration::from_millis(to))
-    };
+    let span =
+        |from, to| Distribution::Uniform(Duration::from_millis(from), Duration::from_millis(to));
     let mut cloud = CloudConfig::new(name, region).offers(tiers);
     cloud.latency = Latency {
         create: span(1_000, 2_000),
@@ -213,8 +210,7 @@ impl Supply {
         let kit = Kit::start(fleet.cloud, store, config, readiness.clone()).await?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let addr = listener.local_addr()?.to_string();
-        let grpc =
-            GrpcServer::new(security, readiness).add_service(kit.service().into_server());
+        let grpc = GrpcServer::new(security, readiness).add_service(kit.service().into_server());
         let (stop, name) = (Shutdown::new(), site.name);
         let until = stop.clone();
         let task = tokio::spawn(async move {
@@ -250,8 +246,13 @@ mod tests {
                 *counts.entry((tier.capacity, cents, gpu)).or_default() += tier.count;
                 assert_eq!(tier.allocatable["cpu"], "7500m");
             }
-            let general: usize = config.clouds.iter().flat_map(|cloud| &cloud.tiers)
-                .filter(|tier| tier.instance_type == GENERAL).map(|tier| tier.count).sum();
+            let general: usize = config
+                .clouds
+                .iter()
+                .flat_map(|cloud| &cloud.tiers)
+                .filter(|tier| tier.instance_type == GENERAL)
+                .map(|tier| tier.count)
+                .sum();
             assert_eq!(general, site.general());
         }
         assert_eq!(counts[&(CapacityType::BareMetal, 0, false)], 28);

@@ -8,7 +8,7 @@ use bigfleet_crds::UpcomingNodePhase as Phase;
 
 use super::{
     scheduler::{Scheduler, Wish},
-    view::{MachineView, NodeView, PodView},
+    view::{MachineView, NodeView, PodView, RequestView},
     workload::Workload,
 };
 
@@ -18,6 +18,7 @@ pub(crate) struct Seen {
     pub(crate) pods: Vec<PodView>,
     pub(crate) nodes: BTreeMap<String, NodeView>,
     pub(crate) machines: Vec<MachineView>,
+    pub(crate) requests: Vec<RequestView>,
 }
 
 /// Pods that each workload should have.
@@ -40,6 +41,8 @@ pub(crate) enum Step {
     Join(MachineView),
     /// A node's machine is gone.
     Leave(String),
+    /// A request's pod is gone.
+    Collect(String),
 }
 
 /// What was asked for and is not seen yet.
@@ -48,6 +51,8 @@ pub(crate) struct ControlPlane {
     made: u64,
     expected: HashMap<String, Workload>,
     deleted: HashSet<String>,
+    /// UIDs of pods that were seen; a pod that was never seen is not gone.
+    pods: HashSet<String>,
     scheduler: Scheduler,
 }
 
@@ -66,11 +71,26 @@ impl ControlPlane {
         for wish in self.scheduler.look(&seen.pods, &seen.nodes) {
             let name = |uid: &str| names.get(uid).map(|name| (*name).to_owned());
             match wish {
-                Wish::Bind(uid, node) => steps.extend(name(&uid).map(|name| Step::Bind(name, node))),
+                Wish::Bind(uid, node) => {
+                    steps.extend(name(&uid).map(|name| Step::Bind(name, node)))
+                }
                 Wish::Evict(uid) => steps.extend(name(&uid).map(Step::Delete)),
             }
         }
         steps.extend(kubelets(seen));
+        steps.extend(self.garbage(seen));
+        steps
+    }
+
+    /// What the garbage collector of a real control plane takes with a pod.
+    fn garbage(&mut self, seen: &Seen) -> Vec<Step> {
+        let here: HashSet<&str> = seen.pods.iter().map(|pod| pod.uid.as_str()).collect();
+        let owned: HashSet<&str> = seen.requests.iter().map(|it| it.pod.as_str()).collect();
+        let gone = |uid: &str| self.pods.contains(uid) && !here.contains(uid);
+        let due = seen.requests.iter().filter(|request| gone(&request.pod));
+        let steps = due.map(|request| Step::Collect(request.name.clone())).collect();
+        self.pods.retain(|uid| here.contains(uid.as_str()) || owned.contains(uid.as_str()));
+        self.pods.extend(here.iter().map(|uid| (*uid).to_owned()));
         steps
     }
 
@@ -183,7 +203,8 @@ mod tests {
         assert_eq!(plane.look(&seen, &wanted), []);
         seen.machines = vec![machine(Phase::Ready)];
         assert_eq!(plane.look(&seen, &wanted), [Step::Join(machine(Phase::Ready))]);
-        let node = NodeView { labels: BTreeMap::new(), allocatable: BTreeMap::new(), schedulable: true };
+        let node =
+            NodeView { labels: BTreeMap::new(), allocatable: BTreeMap::new(), schedulable: true };
         seen.nodes.insert("m".to_owned(), node);
         seen.pods[0].node = Some("m".to_owned());
         assert_eq!(plane.look(&seen, &wanted), [Step::Run("p".to_owned())]);
@@ -192,5 +213,21 @@ mod tests {
         assert_eq!(plane.look(&seen, &wanted), [Step::Leave("m".to_owned())]);
         seen.nodes.clear();
         assert_eq!(plane.look(&seen, &wanted), [Step::Remove("p".to_owned())]);
+    }
+
+    #[test]
+    fn a_request_goes_with_its_pod_and_not_before_it_came() {
+        let mut plane = ControlPlane::default();
+        let none = Wanted::default();
+        let request = RequestView { name: "r".to_owned(), pod: "uid-p".to_owned() };
+        let mut seen = Seen { requests: vec![request], ..Seen::default() };
+        assert_eq!(plane.look(&seen, &none), [], "the pod may only be late");
+        seen.pods = vec![PodView { leaving: true, ..pod("p") }];
+        assert_eq!(plane.look(&seen, &none), []);
+        seen.pods.clear();
+        assert_eq!(plane.look(&seen, &none), [Step::Collect("r".to_owned())]);
+        assert_eq!(plane.look(&seen, &none), [Step::Collect("r".to_owned())], "until it is gone");
+        seen.requests.clear();
+        assert_eq!(plane.look(&seen, &none), []);
     }
 }

@@ -13,9 +13,7 @@ use std::{
     time::Duration,
 };
 
-use bigfleet_crds::{
-    AvailableCapacity, CapacityRequest, UpcomingNode, capacity_request_crd,
-};
+use bigfleet_crds::{AvailableCapacity, CapacityRequest, UpcomingNode, capacity_request_crd};
 use bigfleet_in_cluster::{Budget, Paced, Store, memory::Server, store::Selection};
 use bigfleet_net::{readiness::Readiness, shutdown::Shutdown, tls::Security};
 use bigfleet_operator::{
@@ -38,7 +36,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
 use serde_json::json;
 use tokio::task::{JoinHandle, JoinSet};
-use view::{MachineView, NodeView, PodView};
+use view::{MachineView, NodeView, PodView, RequestView};
 use workload::Workload;
 
 use crate::Error;
@@ -76,6 +74,7 @@ struct Caches {
     pods: Store<PodView>,
     nodes: Store<NodeView>,
     machines: Store<MachineView>,
+    requests: Store<RequestView>,
 }
 
 /// Pods of one workload.
@@ -121,6 +120,7 @@ impl Cluster {
             pods: Store::new("pods"),
             nodes: Store::new("nodes"),
             machines: Store::new("upcomingnodes"),
+            requests: Store::new("capacityrequests"),
         };
         let this = Self {
             id,
@@ -145,13 +145,19 @@ impl Cluster {
     fn follow(&self) {
         let mut tasks = lock(&self.tasks);
         let client = self.server.client();
-        let Caches { pods, nodes, machines } = self.caches.clone();
+        let Caches { pods, nodes, machines, requests } = self.caches.clone();
         let (api, until) = (Api::<Pod>::all(client.clone()), self.stop.clone());
         tasks.spawn(async move { pods.run(api, Selection::all(), PodView::of, until).await });
         let (api, until) = (Api::<Node>::all(client.clone()), self.stop.clone());
         tasks.spawn(async move { nodes.run(api, Selection::all(), NodeView::of, until).await });
         let (api, until) = (Api::<UpcomingNode>::all(client.clone()), self.stop.clone());
-        tasks.spawn(async move { machines.run(api, Selection::all(), MachineView::of, until).await });
+        tasks.spawn(
+            async move { machines.run(api, Selection::all(), MachineView::of, until).await },
+        );
+        let (api, until) = (Api::<CapacityRequest>::all(client.clone()), self.stop.clone());
+        tasks.spawn(
+            async move { requests.run(api, Selection::all(), RequestView::of, until).await },
+        );
         let (caches, wanted, until) = (self.caches.clone(), self.wanted.clone(), self.stop.clone());
         tasks.spawn(async move {
             let mut plane = ControlPlane::default();
@@ -215,7 +221,9 @@ impl Cluster {
         let resync = Duration::from_secs(60);
         let setup = PodSetup {
             scope: Scope {
-                unmanaged_nodes: "node-role.kubernetes.io/control-plane".parse().unwrap_or_default(),
+                unmanaged_nodes: "node-role.kubernetes.io/control-plane"
+                    .parse()
+                    .unwrap_or_default(),
                 volume_topology: true,
                 resync,
             },
@@ -301,7 +309,11 @@ impl Cluster {
     }
 
     /// Machines, and zones or racks, that pods of a workload run on: by pod name.
-    pub(crate) fn places(&self, workload: Workload, label: &str) -> BTreeMap<String, (String, String)> {
+    pub(crate) fn places(
+        &self,
+        workload: Workload,
+        label: &str,
+    ) -> BTreeMap<String, (String, String)> {
         let nodes = self.caches.seen().nodes;
         self.caches.pods.with(|pods| {
             pods.values()
@@ -342,6 +354,7 @@ impl Caches {
         self.pods.state() == Synced
             && self.nodes.state() == Synced
             && self.machines.state() == Synced
+            && self.requests.state() == Synced
     }
 
     fn seen(&self) -> Seen {
@@ -351,6 +364,7 @@ impl Caches {
                 nodes.iter().map(|(key, node)| (key.name.to_string(), (**node).clone())).collect()
             }),
             machines: self.machines.with(|all| all.values().map(|one| (**one).clone()).collect()),
+            requests: self.requests.with(|all| all.values().map(|one| (**one).clone()).collect()),
         }
     }
 }

@@ -48,7 +48,9 @@ impl Scheduler {
         let mut seats = self.seats(pods, nodes);
         let mut waiting: Vec<&PodView> = pods
             .iter()
-            .filter(|pod| pod.node.is_none() && !pod.leaving && !self.assumed.contains_key(&pod.uid))
+            .filter(|pod| {
+                pod.node.is_none() && !pod.leaving && !self.assumed.contains_key(&pod.uid)
+            })
             .collect();
         waiting.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.name.cmp(&b.name)));
         let mut wishes = Vec::new();

@@ -1,6 +1,6 @@
 //! What the simulated control plane writes.
 
-use bigfleet_crds::keys;
+use bigfleet_crds::{CapacityRequest, keys};
 use bigfleet_in_cluster::refusal;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -67,6 +67,10 @@ async fn write(client: &Client, step: &Step) -> Result<(), kube::Error> {
             nodes.patch_status(&machine.id, &merge, &status).await.map(drop)
         }
         Step::Leave(name) => nodes.delete(name, &usual).await.map(drop),
+        Step::Collect(name) => {
+            let requests = Api::<CapacityRequest>::namespaced(client.clone(), NAMESPACE);
+            requests.delete(name, &usual).await.map(drop)
+        }
     }
 }
 

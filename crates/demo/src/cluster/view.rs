@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bigfleet_crds::{UpcomingNode, UpcomingNodePhase, keys};
+use bigfleet_crds::{CapacityRequest, UpcomingNode, UpcomingNodePhase, keys};
 use bigfleet_model::Quantity;
 use k8s_openapi::{
     api::core::v1::{Node, Pod},
@@ -105,5 +105,20 @@ impl MachineView {
             labels: object.spec.labels.clone(),
             resources: resources.map(|(name, value)| (name.clone(), value.to_string())).collect(),
         })
+    }
+}
+
+/// A request, as whoever collects garbage sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RequestView {
+    pub(crate) name: String,
+    /// UID of the pod that it stands for.
+    pub(crate) pod: String,
+}
+
+impl RequestView {
+    pub(crate) fn of(request: &CapacityRequest) -> Option<Self> {
+        let owner = request.owner_references().iter().find(|owner| owner.kind == "Pod")?;
+        Some(Self { name: request.name_any(), pod: owner.uid.clone() })
     }
 }

@@ -1,12 +1,12 @@
 //! The guide: text on the left, the live fleet on the right, and a door to play with it.
 
 mod bucket;
-mod page;
+pub(crate) mod page;
 mod stream;
 mod writes;
 
 use std::sync::{
-    Arc, Mutex,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -26,15 +26,19 @@ use bucket::Bucket;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::{Error, show::Show, state};
+use crate::{
+    Error,
+    show::Show,
+    state::{self, Surroundings},
+};
 
 /// Streams at once.
 const STREAMS: usize = 64;
 
 /// What the routes share.
-struct Guide {
+pub(crate) struct Guide {
     show: Arc<Show>,
-    dashboard: Option<String>,
+    around: Mutex<Surroundings>,
     streams: Arc<Semaphore>,
     writes: Mutex<Bucket>,
     sequence: AtomicU64,
@@ -42,6 +46,27 @@ struct Guide {
 }
 
 impl Guide {
+    /// Of one fleet.
+    pub(crate) fn new(show: Arc<Show>, around: Surroundings, stop: Shutdown) -> Arc<Self> {
+        Arc::new(Self {
+            show,
+            around: Mutex::new(around),
+            streams: Arc::new(Semaphore::new(STREAMS)),
+            writes: Mutex::new(Bucket::new(tokio::time::Instant::now())),
+            sequence: AtomicU64::new(0),
+            stop,
+        })
+    }
+
+    /// When the visitor's session ends.
+    pub(crate) fn session(&self, ends: (i64, i64)) {
+        self.around.lock().unwrap_or_else(PoisonError::into_inner).session = Some(ends);
+    }
+
+    fn around(&self) -> Surroundings {
+        self.around.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn next(&self) -> u64 {
         self.sequence.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -49,7 +74,7 @@ impl Guide {
 
 /// A bound guide.
 pub(crate) struct Server {
-    listener: tokio::net::TcpListener,
+    pub(crate) listener: tokio::net::TcpListener,
     /// Where it is.
     pub(crate) url: String,
 }
@@ -69,21 +94,17 @@ impl Server {
         dashboard: Option<String>,
         stop: Shutdown,
     ) -> Result<(), Error> {
-        let guide = Arc::new(Guide {
-            show,
-            dashboard,
-            streams: Arc::new(Semaphore::new(STREAMS)),
-            writes: Mutex::new(Bucket::new(tokio::time::Instant::now())),
-            sequence: AtomicU64::new(0),
-            stop: stop.clone(),
-        });
+        let around = Surroundings { dashboard, session: None };
+        let guide = Guide::new(show, around, stop.clone());
+        let app = router(guide).layer(middleware::from_fn(same_machine));
         let until = async move { stop.requested().await };
-        axum::serve(self.listener, router(guide)).with_graceful_shutdown(until).await?;
+        axum::serve(self.listener, app).with_graceful_shutdown(until).await?;
         Ok(())
     }
 }
 
-fn router(guide: Arc<Guide>) -> Router {
+/// The calls of one fleet, and the page.
+pub(crate) fn router(guide: Arc<Guide>) -> Router {
     Router::new()
         .route("/api/state", get(whole))
         .route("/api/stream", get(stream::open))
@@ -91,13 +112,12 @@ fn router(guide: Arc<Guide>) -> Router {
         .route("/api/scenario", post(writes::scenario))
         .route("/api/reset", post(writes::reset))
         .fallback(page::page)
-        .layer(middleware::from_fn(same_machine))
         .with_state(guide)
 }
 
 async fn whole(State(guide): State<Arc<Guide>>) -> Response {
     let sequence = guide.next();
-    answer(StatusCode::OK, &state::whole(&guide.show, sequence, guide.dashboard.as_deref()))
+    answer(StatusCode::OK, &state::whole(&guide.show, sequence, &guide.around()))
 }
 
 /// A name that somebody else made point to loopback is not us: without this, any web page could
@@ -119,12 +139,12 @@ fn is_loopback(host: &str) -> bool {
     name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
-fn answer(status: StatusCode, body: &Value) -> Response {
+pub(crate) fn answer(status: StatusCode, body: &Value) -> Response {
     let headers = [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "no-store")];
     (status, headers, body.to_string()).into_response()
 }
 
-fn refuse(status: StatusCode, text: &str) -> Response {
+pub(crate) fn refuse(status: StatusCode, text: &str) -> Response {
     let mut response = answer(status, &json!({ "error": text }));
     if status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(RETRY_AFTER, axum::http::HeaderValue::from_static("1"));
@@ -146,7 +166,8 @@ mod tests {
         for host in ["localhost", "localhost:8090", "127.0.0.1:8090", "[::1]:8090", "127.0.0.1"] {
             assert!(is_loopback(host), "{host}");
         }
-        for host in ["", "evil.example:8090", "localhost.evil.example", "10.0.0.1:8090", "[::2]:1"] {
+        for host in ["", "evil.example:8090", "localhost.evil.example", "10.0.0.1:8090", "[::2]:1"]
+        {
             assert!(!is_loopback(host), "{host}");
         }
     }

@@ -1,7 +1,10 @@
 //! The guide's page, compiled in from `ui/dist`; a plain one where there is none.
 
 use axum::{
-    http::{StatusCode, Uri, header::{CACHE_CONTROL, CONTENT_TYPE}},
+    http::{
+        StatusCode, Uri,
+        header::{CACHE_CONTROL, CONTENT_TYPE},
+    },
     response::{IntoResponse, Response},
 };
 use rust_embed::RustEmbed;
@@ -15,7 +18,7 @@ const PLAIN: &str = include_str!("plain.html");
 struct Dist;
 
 /// The page, or a file of it.
-pub(super) async fn page(uri: Uri) -> Response {
+pub(crate) async fn page(uri: Uri) -> Response {
     let path = uri.path().trim_start_matches('/');
     if path.is_empty() || path == GUIDE {
         return match Dist::get(GUIDE) {

@@ -70,8 +70,8 @@ impl Feed {
                 },
                 _ = self.ticks.tick() => {
                     let sequence = self.guide.next();
-                    let dashboard = self.guide.dashboard.as_deref();
-                    let state = state::state(&self.guide.show, sequence, dashboard);
+                    let around = self.guide.around();
+                    let state = state::state(&self.guide.show, sequence, &around);
                     let event = Event::default().event("state").id(sequence.to_string());
                     return Some(event.data(state.to_string()));
                 }

@@ -112,8 +112,7 @@ async fn read<T: DeserializeOwned>(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<T, Response> {
-    let allowed =
-        guide.writes.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now());
+    let allowed = guide.writes.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now());
     if !allowed {
         return Err(refuse(StatusCode::TOO_MANY_REQUESTS, "too many changes; try in a second"));
     }

@@ -208,7 +208,8 @@ pub(crate) mod everything {
             let gone = pods.difference(&running(fleet)).count();
             (gone > 0).then(|| format!("{gone} of {count} pods are gone"))
         });
-        stage.step(Act, "every process of BigFleet stops: replicas, shards, operators, controllers");
+        stage
+            .step(Act, "every process of BigFleet stops: replicas, shards, operators, controllers");
         stage.mark();
         for cluster in &stage.fleet.clusters {
             cluster.stop_parts().await;
@@ -231,9 +232,10 @@ pub(crate) mod everything {
         // A few cycles more: a drain would come with the first roll-ups.
         stage.pass(Duration::from_secs(2)).await?;
         let seconds = begun.elapsed().as_secs_f64();
-        let drains = stage.decisions().into_iter().filter(|it| {
-            is_decided(it, "Reclaim") || is_decided(it, "Preempt")
-        });
+        let drains = stage
+            .decisions()
+            .into_iter()
+            .filter(|it| is_decided(it, "Reclaim") || is_decided(it, "Preempt"));
         let drains = drains.count();
         stage.claim(RETURNS, drains == 0, format!("{drains} drains"));
         stage.relieve(RUN_ON, format!("{count} pods, the same for {seconds:.0} s"));

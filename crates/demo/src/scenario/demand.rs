@@ -54,13 +54,13 @@ pub(crate) mod moved {
         stage.step(Check, "machines of A drain to Idle");
         let left = stage
             .until(|view| {
-                let left: Vec<String> =
-                    of_a.difference(&view.serving(A)).cloned().collect();
+                let left: Vec<String> = of_a.difference(&view.serving(A)).cloned().collect();
                 let idle = left.iter().filter(|id| is_idle(view, id)).count();
-                if idle == DROP as usize && view.resting().is_ok() {
-                    return Ok(left);
+                if idle == DROP as usize {
+                    return view.resting().map(|()| left);
                 }
-                Err(format!("{idle} of {DROP} are idle"))
+                let gone = left.len();
+                Err(format!("{gone} of {DROP} have left, {idle} are idle"))
             })
             .await?;
         stage.claim(DRAINED, true, left.join(", "));
@@ -130,9 +130,7 @@ pub(crate) mod burst {
         stage.demand(C, BATCH, level(C, BATCH));
         stage.step(Check, "what is dear leaves first");
         stage.until(|view| view.resting()).await?;
-        let cloud = |id: &str| {
-            view.all().any(|machine| machine.id == id && is_rented(machine))
-        };
+        let cloud = |id: &str| view.all().any(|machine| machine.id == id && is_rented(machine));
         let order: Vec<bool> = stage
             .decisions()
             .iter()
@@ -329,8 +327,15 @@ mod tests {
     #[test]
     fn graces_are_those_of_the_engine_chapter() {
         for (gap, grace) in [
-            (999_900, 10), (900_001, 10), (900_000, 30), (500_001, 30), (500_000, 120),
-            (100_001, 120), (100_000, 600), (99_900, 600), (0, 600),
+            (999_900, 10),
+            (900_001, 10),
+            (900_000, 30),
+            (500_001, 30),
+            (500_000, 120),
+            (100_001, 120),
+            (100_000, 600),
+            (99_900, 600),
+            (0, 600),
         ] {
             assert_eq!(preemption::grace(gap), grace, "{gap}");
         }

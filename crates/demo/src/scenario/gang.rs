@@ -3,7 +3,10 @@
 use bigfleet_wire::v1alpha1::{ExplainNeedRequest, NeedView};
 
 use super::{
-    record::{Domain, Explain, Phase::{Act, Check}},
+    record::{
+        Domain, Explain,
+        Phase::{Act, Check},
+    },
     stage::{Played, Stage},
 };
 use crate::{cluster::workload::Workload, supply::RACK};

@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn scenarios_are_those_of_the_chapter() {
-        let spec = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../docs/spec/experience.md");
+        let spec =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/spec/experience.md");
         let spec = std::fs::read_to_string(spec).unwrap();
         let (_, table) = spec.split_once("| scenario | action | must be seen |\n").unwrap();
         let rows: Vec<[String; 3]> = table

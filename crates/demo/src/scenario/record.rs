@@ -94,11 +94,8 @@ pub(crate) struct Run {
 impl Run {
     /// Begins; every claim is open.
     pub(crate) fn begin(name: &'static str, claims: &[&'static str], now: i64) -> Self {
-        let open = |text: &&'static str| Claim {
-            text,
-            state: Standing::Pending,
-            detail: String::new(),
-        };
+        let open =
+            |text: &&'static str| Claim { text, state: Standing::Pending, detail: String::new() };
         Self {
             name,
             state: Verdict::Running,

@@ -23,8 +23,7 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     stage.step(Act, "a broken operator of C takes over");
     cluster.stop_operator().await;
     let options = OperatorOptions::new(&cluster.name).without_record();
-    let mut broken =
-        Operator::connect(cluster.shard_addr(), cluster.security(), options).await?;
+    let mut broken = Operator::connect(cluster.shard_addr(), cluster.security(), options).await?;
     stage.mark();
     let mut held = Vec::new();
     for number in 1..=3 {
@@ -32,7 +31,8 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
         broken.roll_up(Vec::new()).await?;
         let gauge = stage
             .until_within(Duration::from_secs(20), &mut |view| {
-                let seen = view.shards[shard].sessions.iter().find(|it| it.cluster_id == cluster.name);
+                let seen =
+                    view.shards[shard].sessions.iter().find(|it| it.cluster_id == cluster.name);
                 let held = seen.map_or(0, |session| session.rollups_held);
                 let due = if number < 3 { number } else { 0 };
                 if held == due { Ok(held) } else { Err(format!("{held} held, not {due}")) }

@@ -19,7 +19,7 @@ use crate::{cluster::workload::Workload, eyes::Decision, fleet::Fleet};
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 /// Longest wait for anything that is bound to come.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Why a scenario stopped before its end.
 #[derive(Debug)]

@@ -53,9 +53,8 @@ impl View {
 
     /// Rented machines of a shard that exist.
     pub(crate) fn rented(&self, shard: usize) -> Vec<&Machine> {
-        let rented = |machine: &&Machine| {
-            is_rented(machine) && machine.state() != MachineState::Speculative
-        };
+        let rented =
+            |machine: &&Machine| is_rented(machine) && machine.state() != MachineState::Speculative;
         self.machines(shard).filter(rented).collect()
     }
 

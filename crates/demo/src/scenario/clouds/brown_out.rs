@@ -38,8 +38,7 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     let before = configured(&stage.view(), shard);
     let total = stage.view().machines(shard).count();
     stage.guard(KEPT, move |view, _| {
-        let lost: Vec<String> =
-            before.difference(&configured(view, shard)).cloned().collect();
+        let lost: Vec<String> = before.difference(&configured(view, shard)).cloned().collect();
         let known = view.machines(shard).count();
         (!lost.is_empty() || known != total).then(|| format!("{known} known, lost {lost:?}"))
     });
@@ -58,12 +57,13 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     let of = |id: &str| id.split('-').next() == Some(cloud);
     let tried = stage
         .until(|view| {
-            let slow = view.machines(shard).filter(|it| {
-                of(&it.id) && it.state() == MachineState::Creating
-            });
-            let failed = stage.decisions().into_iter().filter(|it| {
-                of(&it.record.machine_id) && !it.record.error.is_empty()
-            });
+            let slow = view
+                .machines(shard)
+                .filter(|it| of(&it.id) && it.state() == MachineState::Creating);
+            let failed = stage
+                .decisions()
+                .into_iter()
+                .filter(|it| of(&it.record.machine_id) && !it.record.error.is_empty());
             let (slow, failed) = (slow.count(), failed.count());
             match slow + failed {
                 0 => Err("nothing was bought there yet".to_owned()),
@@ -79,10 +79,11 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     let detail = format!("{tried}; at most {most} attempts at one machine");
     stage.claim(BACKOFF, most <= 4, detail);
     stage.step(Check, "all pods run in the end");
-    stage.until_within(length + Duration::from_secs(90), &mut |view: &View| {
-        all_run(view).and_then(|()| view.resting())
-    })
-    .await?;
+    stage
+        .until_within(length + Duration::from_secs(90), &mut |view: &View| {
+            all_run(view).and_then(|()| view.resting())
+        })
+        .await?;
     stage.claim(RECOVERS, true, "nobody did anything");
     let rented = stage.view().rented(shard).iter().filter(|it| is_rented(it)).count();
     stage.claim(ONCE, rented == UNITS as usize, format!("{rented} rented for {UNITS} units"));

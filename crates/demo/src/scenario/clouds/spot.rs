@@ -30,7 +30,9 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     let shard = stage.fleet.clusters[A].shard;
     let site = &SITES[shard];
     stage.step(Precondition, "all spot machines work for batch, and B runs critical pods");
-    let used = level(A, BATCH) + level(A, super::PRODUCTION) + level(B, BATCH)
+    let used = level(A, BATCH)
+        + level(A, super::PRODUCTION)
+        + level(B, BATCH)
         + level(B, super::PRODUCTION);
     let batch = level(A, BATCH) + (site.committed() + site.spot()) as u32 - used;
     stage.demand(A, BATCH, batch);
@@ -56,8 +58,9 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     stage.step(Act, "the clouds take 30 % of their spot machines back");
     stage.mark();
     let how = Interrupt { notice: Warning::Termination, after: Some(NOTICE) };
-    let told =
-        stage.fleet.supplies[shard].controls.interrupt(&Selector::tier("spot").share(SHARE), how)?;
+    let told = stage.fleet.supplies[shard]
+        .controls
+        .interrupt(&Selector::tier("spot").share(SHARE), how)?;
     stage.step(Check, "they are gone, and pods run on others");
     stage
         .until(|view| match spot(view) {

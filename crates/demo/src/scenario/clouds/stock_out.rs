@@ -52,9 +52,10 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     stage.step(Check, "what is refused is told");
     let refusals = stage
         .until(|_| {
-            let refused = stage.decisions().into_iter().filter(|it| {
-                of(&it.record.machine_id, out) && !it.record.error.is_empty()
-            });
+            let refused = stage
+                .decisions()
+                .into_iter()
+                .filter(|it| of(&it.record.machine_id, out) && !it.record.error.is_empty());
             let errors: Vec<String> = refused.map(|it| it.record.error).collect();
             if errors.is_empty() { Err("no refusal yet".to_owned()) } else { Ok(errors) }
         })
