@@ -77,6 +77,12 @@ const FORBIDDEN: &[Forbidden] = &[
         why: "a view says what the engine said; it derives no decision of its own",
     },
     Forbidden {
+        from: "bigfleet-dashboard",
+        edges: Edges::Linked,
+        to: &["bigfleet-engine", "bigfleet-shard", "bigfleet-coordinator", "bigfleet-provider"],
+        why: "a view says what the engine said; it derives no decision of its own",
+    },
+    Forbidden {
         from: "bigfleet-crds",
         edges: Edges::Linked,
         to: &["bigfleet-net", "bigfleet-wire", "tonic"],

@@ -59,6 +59,9 @@ pub enum Error {
     /// Bootstrap blobs of the operators.
     #[error(transparent)]
     Bootstrap(#[from] bigfleet_operator::bootstrap::Error),
+    /// The dashboard.
+    #[error("dashboard: {0}")]
+    Dashboard(#[from] bigfleet_dashboard::Error),
     /// Threads, sockets, the terminal.
     #[error("{0}")]
     Io(#[from] io::Error),

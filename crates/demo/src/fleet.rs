@@ -34,6 +34,8 @@ pub(crate) struct Fleet {
     pub(crate) supplies: Vec<Supply>,
     pub(crate) clusters: Vec<Cluster>,
     pub(crate) eyes: Eyes,
+    /// The identity of whoever only looks.
+    pub(crate) reader: Security,
     keeper: Part,
     directory: TempDir,
 }
@@ -42,6 +44,8 @@ pub(crate) struct Fleet {
 pub(crate) struct Node {
     pub(crate) part: Part,
     pub(crate) addr: String,
+    /// Where its metrics are.
+    pub(crate) http: String,
 }
 
 /// Which shard serves which cluster.
@@ -56,17 +60,19 @@ impl Fleet {
         let keeper = Part::new("keeper", keep, root);
         keeper.start().await?;
         let pki = Pki::new(root.join("tls"))?;
-        let ports: [String; 11] = ports::free()?;
-        let (of_replicas, of_shards) = ports.split_at(6);
-        let grpc: Vec<String> = of_replicas[..3].to_vec();
+        let ports: [String; 13] = ports::free()?;
+        let (of_replicas, of_shards) = ports.split_at(9);
+        let (grpc, http) = (of_replicas[..3].to_vec(), of_replicas[3..6].to_vec());
         let mut coordinators = Vec::new();
-        for (number, raft) in of_replicas[3..].iter().enumerate() {
+        for (number, raft) in of_replicas[6..].iter().enumerate() {
             let id = format!("coordinator-{number}");
             let material = pki.issue(&format!("coordinator/{id}"))?;
-            let args = replica(&id, &grpc[number], raft, &grpc.join(","), root, &material);
+            let mut args = replica(&id, &grpc[number], raft, &grpc.join(","), root, &material);
+            args.push(format!("--metrics-addr={}", http[number]));
             let part = Part::new(&id, args, root);
             part.start().await?;
-            coordinators.push(Node { part, addr: grpc[number].clone() });
+            let (addr, http) = (grpc[number].clone(), http[number].clone());
+            coordinators.push(Node { part, addr, http });
         }
         let (mut shards, mut supplies) = (Vec::new(), Vec::new());
         for (number, site) in SITES.iter().enumerate() {
@@ -74,11 +80,12 @@ impl Fleet {
             let supply = Supply::start(site, seed, provider).await?;
             let id = format!("shard-{number}");
             let material = pki.issue(&format!("shard/{id}"))?;
-            let addr = of_shards[number].clone();
-            let args = shard(&id, &addr, &supply.addr, &grpc.join(","), root, &material);
+            let (addr, http) = (of_shards[number].clone(), of_shards[2 + number].clone());
+            let mut args = shard(&id, &addr, &supply.addr, &grpc.join(","), root, &material);
+            args.push(format!("--metrics-addr={http}"));
             let part = Part::new(&id, args, root);
             part.start().await?;
-            shards.push(Node { part, addr });
+            shards.push(Node { part, addr, http });
             supplies.push(supply);
         }
         let mut clusters = Vec::new();
@@ -86,11 +93,11 @@ impl Fleet {
             let security = pki.issue(&format!("cluster/cluster-{id}"))?.security()?;
             clusters.push(Cluster::start(id, shard, &shards[shard].addr, security)?);
         }
-        let reader: Security = pki.issue("readonly")?.security()?;
+        let reader = pki.issue("readonly")?.security()?;
         let admin = pki.issue("admin")?.security()?;
         let addresses: Vec<String> = shards.iter().map(|node| node.addr.clone()).collect();
         let eyes = Eyes::open(&addresses, &grpc, &reader, &admin)?;
-        Ok(Self { coordinators, shards, supplies, clusters, eyes, keeper, directory })
+        Ok(Self { coordinators, shards, supplies, clusters, eyes, reader, keeper, directory })
     }
 
     /// Everybody answers: a leader, shards with machines, a session for each cluster.
@@ -245,7 +252,6 @@ fn replica(
         format!("--id={id}"),
         format!("--listen={grpc}"),
         format!("--raft-bind={raft}"),
-        "--metrics-addr=0".to_owned(),
         format!("--data-dir={}", root.join(id).display()),
         format!("--join-addr={all}"),
         "--bootstrap=true".to_owned(),
@@ -267,7 +273,6 @@ fn shard(
         "shard".to_owned(),
         format!("--id={id}"),
         format!("--listen={addr}"),
-        "--metrics-addr=0".to_owned(),
         format!("--data-dir={}", root.join(id).display()),
         format!("--provider-addr={provider}"),
         format!("--coordinator-addr={coordinators}"),

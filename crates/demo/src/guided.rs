@@ -21,9 +21,7 @@ pub(crate) async fn run(show: &Arc<Show>, flags: &DemoFlags, stop: &Shutdown) ->
     if !flags.tui {
         let mut out = std::io::stdout();
         writeln!(out, "guide      {url}")?;
-        if let Some(board) = &board {
-            writeln!(out, "dashboard  {board}")?;
-        }
+        writeln!(out, "dashboard  {board}")?;
         writeln!(out, "ready in {:.1} s; Ctrl-C ends it", show.started_in.as_secs_f64())?;
     }
     let playing = async {
@@ -40,7 +38,7 @@ pub(crate) async fn run(show: &Arc<Show>, flags: &DemoFlags, stop: &Shutdown) ->
         }
     };
     let ended = tokio::select! {
-        served = server.serve(show.clone(), board, stop.clone()) => served,
+        served = server.serve(show.clone(), Some(board), stop.clone()) => served,
         never = playing => never,
         () = show.look_after() => Ok(()),
         left = screen => left,

@@ -1,0 +1,38 @@
+//! What every route shares.
+
+use std::sync::Arc;
+
+use crate::{
+    BasePath,
+    api::Source,
+    routes::{Money, Turns},
+    source::{Sources, coalesce::Coalesced},
+    stream::Hub,
+};
+
+/// What every route shares.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) facts: Facts,
+    pub(crate) sources: Sources,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) whatif_turns: Turns,
+    pub(crate) money: Coalesced<String, Money>,
+}
+
+/// What the app is told about its server.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub(crate) grafana_url: Option<String>,
+    pub(crate) plaintext: bool,
+    pub(crate) open_to_network: bool,
+    pub(crate) auth_mode: &'static str,
+    pub(crate) base_path: BasePath,
+}
+
+impl App {
+    pub(crate) fn new(facts: Facts, sources: Sources, hub: Hub) -> Self {
+        let (hub, whatif_turns) = (Arc::new(hub), Turns::default());
+        Self { facts, sources, hub, whatif_turns, money: Coalesced::new(Source::Shard) }
+    }
+}

@@ -1,0 +1,287 @@
+//! What the machines of one shard cost, for whom, and what is wrong with that. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bigfleet_model::cost::effective_cost;
+use bigfleet_wire::v1alpha1::{CapacityType, MachineState, MachineView};
+use serde::Serialize;
+
+use super::flag::{BESIDE_RESERVED, CHEAPER, Flag, PAST_HOLD};
+use crate::view::{capacity_type, priority_class, state};
+
+/// Seconds that idle machines are held (engine chapter §2); others are never given back.
+const fn hold_seconds(kind: CapacityType) -> Option<i64> {
+    match kind {
+        CapacityType::OnDemand => Some(600),
+        CapacityType::Spot => Some(60),
+        _ => None,
+    }
+}
+
+/// Machines that could stand in for each other, as far as a view can tell.
+type Shape = (String, String);
+
+/// One line of the bill.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Line {
+    pub(crate) cluster: String,
+    pub(crate) priority_class: &'static str,
+    pub(crate) capacity_type: &'static str,
+    pub(crate) state: &'static str,
+    pub(crate) machines: usize,
+    pub(crate) dollars_per_hour: f64,
+}
+
+/// Machines taken in one by one.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    lines: BTreeMap<(String, &'static str, &'static str, &'static str), (usize, f64)>,
+    past_hold: Vec<f64>,
+    idle_reserved: BTreeMap<Shape, usize>,
+    on_demand: BTreeMap<Shape, usize>,
+    /// Free machines: price and probability.
+    free: BTreeMap<Shape, Vec<(f64, f64)>>,
+    /// Machines in use: what they cost to whom.
+    used: Vec<(Shape, f64, f64)>,
+}
+
+impl Ledger {
+    /// One more machine.
+    pub(super) fn add(&mut self, view: &MachineView, now_unix_nanos: i64) {
+        let Some(machine) = &view.machine else { return };
+        let (kind, at) = (machine.capacity_type(), machine.state());
+        let shape = (machine.instance_type.clone(), machine.zone.clone());
+        let bound = !machine.cluster.is_empty();
+        let class = if bound { priority_class(view.assigned_priority) } else { "" };
+        let key = (
+            machine.cluster.clone(),
+            class,
+            capacity_type(machine.capacity_type),
+            state(machine.state),
+        );
+        let line = self.lines.entry(key).or_default();
+        line.0 += 1;
+        if machine.host.is_some() {
+            line.1 += machine.price_per_hour;
+        }
+        let free = view.claimed_by_fingerprint.is_empty() && view.in_flight.is_empty() && !bound;
+        match at {
+            MachineState::Idle if free => {
+                let held = now_unix_nanos.saturating_sub(view.since_unix_nanos) / 1_000_000_000;
+                let known = view.since_unix_nanos > 0;
+                if known && hold_seconds(kind).is_some_and(|hold| held > 2 * hold) {
+                    self.past_hold.push(machine.price_per_hour);
+                }
+                if kind == CapacityType::Reserved {
+                    *self.idle_reserved.entry(shape.clone()).or_default() += 1;
+                }
+                self.offer(shape, machine.price_per_hour, machine.interruption_probability);
+            }
+            MachineState::Speculative if free => {
+                self.offer(shape, machine.price_per_hour, machine.interruption_probability);
+            }
+            MachineState::Configured => {
+                if kind == CapacityType::OnDemand {
+                    *self.on_demand.entry(shape.clone()).or_default() += 1;
+                }
+                let penalty = view.assigned_interruption_penalty_dollars.max(0.0);
+                let cost = effective_cost(
+                    machine.price_per_hour,
+                    machine.interruption_probability,
+                    penalty,
+                );
+                self.used.push((shape, cost, penalty));
+            }
+            _ => {}
+        }
+    }
+
+    fn offer(&mut self, shape: Shape, price: f64, probability: f64) {
+        let offers = self.free.entry(shape).or_default();
+        if !offers.contains(&(price, probability)) {
+            offers.push((price, probability));
+        }
+    }
+
+    /// The bill, by cluster, class, type and state.
+    pub(super) fn lines(&self) -> Vec<Line> {
+        let line = |(key, sums): (&(String, _, _, _), &(usize, f64))| Line {
+            cluster: key.0.clone(),
+            priority_class: key.1,
+            capacity_type: key.2,
+            state: key.3,
+            machines: sums.0,
+            dollars_per_hour: sums.1,
+        };
+        self.lines.iter().map(line).collect()
+    }
+
+    /// What is wrong with it.
+    pub(super) fn flags(&self, shard: &str) -> Vec<Flag> {
+        let at = || vec![shard.to_owned()];
+        let mut flags = Vec::new();
+        if !self.past_hold.is_empty() {
+            let (count, dollars) = (self.past_hold.len(), self.past_hold.iter().sum::<f64>());
+            flags.push(Flag {
+                id: PAST_HOLD,
+                severity: "warning",
+                title: "Idle elastic machines past their hold",
+                detail: format!(
+                    "{count} idle on-demand and spot machines are older than twice their hold time \
+                     and cost ${dollars:.2} an hour"
+                ),
+                value: count as f64,
+                r#where: at(),
+                estimate: false,
+            });
+        }
+        flags.extend(self.beside_reserved(at));
+        flags.extend(self.cheaper(at));
+        flags
+    }
+
+    fn beside_reserved(&self, at: impl FnOnce() -> Vec<String>) -> Option<Flag> {
+        let both = self.on_demand.iter().filter_map(|(shape, used)| {
+            Some((shape, (*used).min(*self.idle_reserved.get(shape)?)))
+        });
+        let both: Vec<(&Shape, usize)> = both.collect();
+        let machines: usize = both.iter().map(|(_, count)| count).sum();
+        let types: BTreeSet<&str> = both.iter().map(|(shape, _)| shape.0.as_str()).collect();
+        let types: Vec<&str> = types.into_iter().collect();
+        (machines > 0).then(|| Flag {
+            id: BESIDE_RESERVED,
+            severity: "warning",
+            title: "On-demand in use beside idle reserved machines",
+            detail: format!(
+                "{machines} on-demand machines are in use while reserved ones of the same type and \
+                 zone are idle: {}",
+                types.join(", ")
+            ),
+            value: machines as f64,
+            r#where: at(),
+            estimate: true,
+        })
+    }
+
+    /// Buckets that pay a fifth more than the cheapest free machine of the same type and zone would
+    /// cost them.
+    fn cheaper(&self, at: impl FnOnce() -> Vec<String>) -> Option<Flag> {
+        let mut by_bucket: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+        for (shape, cost, penalty) in &self.used {
+            let offers = self.free.get(shape).into_iter().flatten();
+            let costs = offers.map(|(price, chance)| effective_cost(*price, *chance, *penalty));
+            let Some(best) = costs.reduce(f64::min).filter(|best| best.is_finite()) else {
+                continue;
+            };
+            if cost.is_finite() {
+                let bucket = bigfleet_model::PenaltyBucket::from_dollars(*penalty).to_string();
+                let sums = by_bucket.entry(bucket).or_default();
+                sums.0 += cost;
+                sums.1 += best.min(*cost);
+            }
+        }
+        by_bucket.retain(|_, (paid, best)| *paid > 1.2 * *best);
+        let surplus: f64 = by_bucket.values().map(|(paid, best)| paid - best).sum();
+        let buckets: Vec<&str> = by_bucket.keys().map(String::as_str).collect();
+        (!buckets.is_empty()).then(|| Flag {
+            id: CHEAPER,
+            severity: "warning",
+            title: "Cheaper machines are free",
+            detail: format!(
+                "work of penalty {} pays ${surplus:.2} an hour more, in effective cost, than the \
+                 cheapest free machines of the same type and zone would",
+                buckets.join(", ")
+            ),
+            value: surplus,
+            r#where: at(),
+            estimate: true,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bigfleet_wire::v1alpha1::{HostRef, Machine};
+
+    use super::*;
+
+    const NOW: i64 = 10_000_000_000_000;
+
+    fn machine(state: MachineState, kind: CapacityType, price: f64) -> MachineView {
+        MachineView {
+            machine: Some(Machine {
+                state: state.into(),
+                capacity_type: kind.into(),
+                price_per_hour: price,
+                instance_type: "t".to_owned(),
+                zone: "z".to_owned(),
+                host: (state != MachineState::Speculative).then(HostRef::default),
+                cluster: if state == MachineState::Configured { "c" } else { "" }.to_owned(),
+                ..Machine::default()
+            }),
+            since_unix_nanos: NOW,
+            assigned_priority: 1_000,
+            ..MachineView::default()
+        }
+    }
+
+    fn ids(machines: &[MachineView]) -> Vec<&'static str> {
+        let mut ledger = Ledger::default();
+        machines.iter().for_each(|view| ledger.add(view, NOW));
+        ledger.flags("s").iter().map(|flag| flag.id).collect()
+    }
+
+    #[test]
+    fn a_bill_counts_hosts_only() {
+        let mut ledger = Ledger::default();
+        for state in [MachineState::Configured, MachineState::Speculative] {
+            ledger.add(&machine(state, CapacityType::Spot, 0.5), NOW);
+            ledger.add(&machine(state, CapacityType::Spot, 0.5), NOW);
+        }
+        let lines = ledger.lines();
+        assert_eq!((lines.len(), lines[0].dollars_per_hour, lines[0].machines), (2, 0.0, 2));
+        assert_eq!((lines[1].cluster.as_str(), lines[1].priority_class), ("c", "service"));
+        assert_eq!(lines[1].dollars_per_hour, 1.0);
+    }
+
+    #[test]
+    fn idle_machines_are_flagged_past_twice_their_hold() {
+        let idle = |kind, seconds: i64| MachineView {
+            since_unix_nanos: NOW - seconds * 1_000_000_000,
+            ..machine(MachineState::Idle, kind, 1.0)
+        };
+        assert_eq!(ids(&[idle(CapacityType::Spot, 121)]), [PAST_HOLD]);
+        assert!(ids(&[idle(CapacityType::Spot, 120)]).is_empty());
+        assert!(ids(&[idle(CapacityType::OnDemand, 1_200)]).is_empty());
+        assert!(ids(&[idle(CapacityType::Reserved, 100_000)]).is_empty());
+        let claimed =
+            MachineView { claimed_by_fingerprint: "f".to_owned(), ..idle(CapacityType::Spot, 121) };
+        assert!(ids(&[claimed]).is_empty());
+        let unknown = MachineView { since_unix_nanos: 0, ..idle(CapacityType::Spot, 1) };
+        assert!(ids(&[unknown]).is_empty(), "unknown age is no age");
+    }
+
+    #[test]
+    fn reserved_machines_come_before_on_demand() {
+        let used = machine(MachineState::Configured, CapacityType::OnDemand, 1.0);
+        let idle = machine(MachineState::Idle, CapacityType::Reserved, 1.0);
+        assert_eq!(ids(&[used.clone(), idle.clone()]), [BESIDE_RESERVED]);
+        assert!(ids(std::slice::from_ref(&used)).is_empty());
+        let mut elsewhere = idle;
+        elsewhere.machine.as_mut().unwrap().zone = "y".to_owned();
+        assert!(ids(&[used, elsewhere]).is_empty());
+    }
+
+    #[test]
+    fn alternatives_are_compared_by_effective_cost() {
+        let used = machine(MachineState::Configured, CapacityType::OnDemand, 1.0);
+        let spot = machine(MachineState::Speculative, CapacityType::Spot, 0.5);
+        assert_eq!(ids(&[used.clone(), spot.clone()]), [CHEAPER]);
+        let mut risky = spot;
+        risky.machine.as_mut().unwrap().interruption_probability = 0.5;
+        let mut dear = used;
+        dear.assigned_interruption_penalty_dollars = 8.0;
+        assert!(ids(&[dear, risky]).is_empty());
+    }
+}

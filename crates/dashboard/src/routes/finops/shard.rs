@@ -1,0 +1,98 @@
+//! Money of one shard by cluster and class, on demand.
+
+use std::time::Duration;
+
+use axum::{extract::State, response::IntoResponse};
+use bigfleet_wire::v1alpha1::ListMachinesRequest;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::Shared,
+    flag::Flag,
+    ledger::{Ledger, Line},
+};
+use crate::{
+    api::{Answer, Params, Refusal, params::required},
+    auth::Viewer,
+    source::shards::Shard,
+};
+
+/// Machines that are looked at; past these the answer says so.
+const MOST: usize = 200_000;
+
+/// Time for all of them.
+const WITHIN: Duration = Duration::from_secs(30);
+
+/// Which shard.
+#[derive(Deserialize)]
+pub(crate) struct Which {
+    #[serde(default)]
+    shard: String,
+}
+
+/// What the machines of a shard come to.
+#[derive(Debug)]
+pub(crate) struct Money {
+    cycle: i64,
+    machines: usize,
+    truncated: bool,
+    lines: Vec<Line>,
+    flags: Vec<Flag>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    shard: &'a str,
+    cycle: i64,
+    machines: Option<usize>,
+    truncated: bool,
+    rows: Vec<&'a Line>,
+    red_flags: &'a [Flag],
+}
+
+/// Who pays what in this shard?
+pub(crate) async fn shard(
+    State(app): State<Shared>,
+    viewer: Viewer,
+    Params(which): Params<Which>,
+) -> Result<impl IntoResponse, Refusal> {
+    let id = required("shard", &which.shard)?;
+    let shard = app.sources.shards.find(id).await?;
+    let money = app.money.get(id.to_owned(), WITHIN, || read(shard)).await?;
+    let rows = money.value.lines.iter().filter(|line| viewer.sees(&line.cluster)).collect();
+    let body = Body {
+        shard: id,
+        cycle: money.value.cycle,
+        // Machines of others must not even be counted.
+        machines: (!viewer.is_scoped()).then_some(money.value.machines),
+        truncated: money.value.truncated,
+        rows,
+        red_flags: &money.value.flags,
+    };
+    Ok(Answer::at(money.at, body).into_response())
+}
+
+async fn read(shard: Shard) -> Result<Money, Refusal> {
+    let (mut ledger, mut cycle, mut machines) = (Ledger::default(), 0, 0);
+    let mut page_token = Vec::new();
+    let now = i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
+    let truncated = loop {
+        let request = ListMachinesRequest { page_token, ..ListMachinesRequest::default() };
+        let page = shard.observe().list_machines(shard.request(request)).await;
+        let page = page.map_err(|status| shard.refused(&status))?.into_inner();
+        cycle = page.cycle.max(cycle);
+        machines += page.machines.len();
+        page.machines.iter().for_each(|view| ledger.add(view, now));
+        page_token = page.next_page_token;
+        if page_token.is_empty() || page.machines.is_empty() {
+            break false;
+        }
+        if machines >= MOST {
+            break true;
+        }
+    };
+    let (lines, flags) = (ledger.lines(), ledger.flags(&shard.id));
+    Ok(Money { cycle, machines, truncated, lines, flags })
+}

@@ -1,0 +1,165 @@
+//! Machines of a shard.
+
+use axum::{
+    extract::{Path, State},
+    response::IntoResponse,
+};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use bigfleet_wire::v1alpha1::{ListMachinesRequest, Machine as WireMachine, MachineView};
+use serde::{Deserialize, Serialize};
+
+use super::Shared;
+use crate::{
+    api::{
+        Answer, Params, Refusal,
+        params::{limit, required},
+    },
+    auth::Viewer,
+    view::{
+        machine::{Machine, Transition},
+        state_number,
+    },
+};
+
+/// Which machines.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Which {
+    shard: String,
+    state: String,
+    cluster: String,
+    #[serde(rename = "type")]
+    instance_type: String,
+    zone: String,
+    prefix: String,
+    host_ref: String,
+    with_error: bool,
+    node: String,
+    limit: Option<u32>,
+    page: String,
+}
+
+impl Which {
+    fn request(&self) -> Result<ListMachinesRequest, Refusal> {
+        let bad = Refusal::BadParameter;
+        let states = self.state.split(',').filter(|name| !name.is_empty());
+        let state = |name: &str| {
+            let known = state_number(name);
+            known.ok_or_else(|| bad(format!("state {name:?}: write idle, configured, failed, …")))
+        };
+        let page = BASE64_URL_SAFE_NO_PAD.decode(&self.page);
+        let limit = limit(self.limit, 200, 1_000)?;
+        Ok(ListMachinesRequest {
+            states: states.map(state).collect::<Result<_, _>>()?,
+            cluster_id: self.cluster.clone(),
+            instance_type: self.instance_type.clone(),
+            zone: self.zone.clone(),
+            id_prefix: self.prefix.clone(),
+            host_ref: self.host_ref.clone(),
+            with_error: self.with_error,
+            page_size: i32::try_from(limit).unwrap_or(i32::MAX),
+            page_token: page.map_err(|_| bad("page: not a token of this API".to_owned()))?,
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct List<'a> {
+    shard: &'a str,
+    cycle: i64,
+    total: Option<i32>,
+    next: Option<String>,
+    machines: Vec<Machine<'a>>,
+}
+
+/// A view without its machine shows nothing.
+fn with_machine(view: &MachineView) -> Option<(&MachineView, &WireMachine)> {
+    Some((view, view.machine.as_ref()?))
+}
+
+/// Where is this machine?
+pub(super) async fn list(
+    State(app): State<Shared>,
+    viewer: Viewer,
+    Params(which): Params<Which>,
+) -> Result<impl IntoResponse, Refusal> {
+    let shard = required("shard", &which.shard)?;
+    viewer.check(&which.cluster)?;
+    let mut request = which.request()?;
+    let exactly = if which.node.is_empty() {
+        None
+    } else {
+        let id = machine_of_node(&app, &viewer, &which.node).await?;
+        request.id_prefix.clone_from(&id);
+        Some(id)
+    };
+    let page = app.sources.shards.machines(shard, request).await?;
+    let machines = page.value.machines.iter().filter_map(with_machine);
+    let machines = machines.filter(|(_, machine)| viewer.sees(&machine.cluster));
+    let machines =
+        machines.filter(|(_, machine)| exactly.as_ref().is_none_or(|id| *id == machine.id));
+    let machines: Vec<_> = machines.map(|(view, machine)| Machine::new(view, machine)).collect();
+    // Machines of others must not even be counted.
+    let counted = exactly.is_none() && (!viewer.is_scoped() || !which.cluster.is_empty());
+    let total = match (&exactly, counted) {
+        (Some(_), _) => i32::try_from(machines.len()).ok(),
+        (None, true) => Some(page.value.total),
+        (None, false) => None,
+    };
+    let next = Some(&page.value.next_page_token).filter(|next| !next.is_empty());
+    let next = next.map(|token| BASE64_URL_SAFE_NO_PAD.encode(token));
+    let body = List { shard, cycle: page.value.cycle, total, next, machines };
+    Ok(Answer::at(page.at, body).into_response())
+}
+
+/// The machine behind a node, looked for in every cluster that the viewer sees.
+async fn machine_of_node(app: &Shared, viewer: &Viewer, node: &str) -> Result<String, Refusal> {
+    let mut failed = None;
+    for cluster in app.sources.clusters.ids()?.filter(|id| viewer.sees(id)) {
+        match app.sources.clusters.places(cluster).await {
+            Ok(places) => {
+                if let Some(machine) = places.value.get(node) {
+                    return Ok(machine.clone());
+                }
+            }
+            Err(refusal) => failed = Some(refusal),
+        }
+    }
+    // Not found is only said when everybody was asked.
+    let unknown = || Refusal::NotFound(format!("no UpcomingNode stands for a node {node:?}"));
+    Err(failed.unwrap_or_else(unknown))
+}
+
+#[derive(Serialize)]
+struct Detail<'a> {
+    shard: &'a str,
+    machine: Machine<'a>,
+    transitions: Vec<Transition<'a>>,
+}
+
+/// What happened to it?
+pub(super) async fn detail(
+    State(app): State<Shared>,
+    viewer: Viewer,
+    Path((shard, id)): Path<(String, String)>,
+) -> Result<impl IntoResponse, Refusal> {
+    let answer = app.sources.shards.machine(&shard, &id).await?;
+    let known = answer.value.view.as_ref().and_then(with_machine);
+    let (view, machine) =
+        known.ok_or_else(|| Refusal::NotFound(format!("no machine {id:?} in {shard}")))?;
+    if !viewer.sees(&machine.cluster) {
+        // Whose it is stays untold.
+        return Err(Refusal::Forbidden(format!("machine {id:?} is not yours to see")));
+    }
+    let body = Detail {
+        shard: &shard,
+        machine: Machine::new(view, machine),
+        transitions: answer
+            .value
+            .transitions
+            .iter()
+            .map(|transition| Transition::new(transition, &viewer))
+            .collect(),
+    };
+    Ok(Answer::at(answer.at, body).into_response())
+}

@@ -1,0 +1,100 @@
+//! How every need of a shard fared.
+
+use axum::{extract::State, response::IntoResponse};
+use bigfleet_wire::v1alpha1::{InspectNeedsRequest, inspect_needs_response::Frame};
+use serde::{Deserialize, Serialize};
+use tonic::Request;
+
+use super::Shared;
+use crate::{
+    api::{
+        Answer, Params, Refusal, Source,
+        params::{limit, required},
+    },
+    auth::Viewer,
+    source::shards::{NEEDS_WITHIN, Shard},
+    view::{
+        NeedsBody, instant,
+        need::{Rows, RowsWriter},
+    },
+};
+
+/// Which needs.
+#[derive(Deserialize)]
+pub(super) struct Which {
+    #[serde(default)]
+    shard: String,
+    #[serde(default)]
+    cluster: String,
+    limit: Option<u32>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Head<'a> {
+    shard: &'a str,
+    cycle: i64,
+    computed_at_unix_nanos: Option<i64>,
+    total_needs: usize,
+    rebuilding: bool,
+}
+
+/// Why is this not satisfied?
+pub(super) async fn needs(
+    State(app): State<Shared>,
+    viewer: Viewer,
+    Params(which): Params<Which>,
+) -> Result<impl IntoResponse, Refusal> {
+    let id = required("shard", &which.shard)?;
+    let limit = limit(which.limit, 2_000, 100_000)?;
+    viewer.check(&which.cluster)?;
+    let shard = app.sources.shards.find(id).await?;
+    // Of all clusters, a viewer who may see some needs those past anybody's limit as well.
+    let all = viewer.is_scoped() && which.cluster.is_empty();
+    let cap = if all { 0 } else { i32::try_from(limit).unwrap_or(i32::MAX) };
+    let request = InspectNeedsRequest { cluster_id: which.cluster.clone(), limit: cap };
+    let key = (id.to_owned(), which.cluster.clone(), cap);
+    let needs = &app.sources.shards.needs;
+    let rows = needs.get(key, NEEDS_WITHIN, || read(shard, request)).await?;
+    let (json, visible) = rows.value.visible(|cluster| viewer.sees(cluster), limit as usize);
+    let header = &rows.value.header;
+    let head = Head {
+        shard: id,
+        cycle: header.cycle,
+        computed_at_unix_nanos: instant(header.computed_at_unix_nanos),
+        total_needs: if all { visible } else { usize::try_from(header.total_needs).unwrap_or(0) },
+        rebuilding: header.cycle == 0,
+    };
+    let mut head = serde_json::to_vec(&Answer::at(rows.at, head))
+        .map_err(|error| Refusal::failed(Source::Shard, error))?;
+    head.pop();
+    head.extend_from_slice(b",\"needs\":[");
+    let mut body = NeedsBody::default();
+    body.push(head);
+    match json {
+        std::borrow::Cow::Borrowed(all) => body.push(rows.value.json.slice_ref(all)),
+        std::borrow::Cow::Owned(some) => body.push(some),
+    }
+    body.push(&b"]}"[..]);
+    Ok(body)
+}
+
+/// All rows of an answer, turned into JSON as they arrive.
+async fn read(shard: Shard, request: InspectNeedsRequest) -> Result<Rows, Refusal> {
+    let mut request = Request::new(request);
+    request.set_timeout(NEEDS_WITHIN);
+    let answer = shard.read().inspect_needs(request).await;
+    let mut frames = answer.map_err(|status| shard.refused(&status))?.into_inner();
+    let failed = |problem: &str| Refusal::failed(Source::Shard, format!("{}: {problem}", shard.id));
+    let first = frames.message().await.map_err(|status| shard.refused(&status))?;
+    let Some(Frame::Header(header)) = first.and_then(|first| first.frame) else {
+        return Err(failed("its answer does not begin with a header"));
+    };
+    let mut rows = RowsWriter::new(header);
+    while let Some(frame) = frames.message().await.map_err(|status| shard.refused(&status))? {
+        if let Some(Frame::Need(need)) = &frame.frame {
+            rows.push(need).map_err(|error| failed(&error.to_string()))?;
+        }
+    }
+    Ok(rows.finish())
+}

@@ -1,0 +1,104 @@
+//! Numbers from metrics, as answers have them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::Shared;
+use crate::{
+    api::{Asked, Refusal},
+    source::{
+        coalesce::Outcome,
+        metrics::{How, Query, Sample, Track, names},
+    },
+    view::finite,
+};
+
+/// Values by one label, and by two.
+pub(super) type By<'a> = BTreeMap<&'a str, Option<f64>>;
+pub(super) type ByTwo<'a> = BTreeMap<&'a str, By<'a>>;
+
+/// The only value, if there is one.
+pub(super) fn only(samples: &[Sample]) -> Option<f64> {
+    samples.first().and_then(|sample| finite(sample.value))
+}
+
+/// The greatest, if there is one.
+pub(super) fn greatest(samples: &[Sample]) -> Option<f64> {
+    samples.iter().filter_map(|sample| finite(sample.value)).reduce(f64::max)
+}
+
+/// The sum; unknown where nothing is known, for the sum of nothing is not 0.
+pub(super) fn sum(samples: &[Sample]) -> Option<f64> {
+    samples.iter().filter_map(|sample| finite(sample.value)).reduce(|a, b| a + b)
+}
+
+/// The first label of a breakdown.
+pub(super) fn label(labels: &[String]) -> &str {
+    labels.first().map_or("", String::as_str)
+}
+
+/// Values by the first label.
+pub(super) fn by(samples: &[Sample]) -> By<'_> {
+    samples.iter().map(|sample| (label(&sample.labels), finite(sample.value))).collect()
+}
+
+/// Values by two labels.
+pub(super) fn by_two(samples: &[Sample]) -> ByTwo<'_> {
+    let mut all = ByTwo::new();
+    for sample in samples {
+        if let [first, second] = sample.labels.as_slice() {
+            all.entry(first).or_default().insert(second, finite(sample.value));
+        }
+    }
+    all
+}
+
+/// A track's values.
+pub(super) fn values(track: &Track) -> Vec<Option<f64>> {
+    track.values.iter().map(|value| value.and_then(finite)).collect()
+}
+
+/// Tracks by the first label.
+pub(super) fn tracks_by(tracks: &[Track]) -> BTreeMap<&str, Vec<Option<f64>>> {
+    tracks.iter().map(|track| (label(&track.labels), values(track))).collect()
+}
+
+/// The only track; all gaps where there is none.
+pub(super) fn only_track(tracks: &[Track], count: usize) -> Vec<Option<f64>> {
+    tracks.first().map_or_else(|| vec![None; count], values)
+}
+
+/// How old metrics are: for screens to turn amber.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Age {
+    sampled_at_unix_nanos: Option<i64>,
+    scrape_interval_seconds: Option<f64>,
+}
+
+/// Seconds over which samples are counted.
+const COUNTED: u32 = 300;
+
+/// The newest sample, and the time between two.
+pub(super) async fn age(app: &Shared) -> (Outcome<Vec<Sample>>, Outcome<Vec<Sample>>) {
+    let metrics = &app.sources.metrics;
+    tokio::join!(
+        metrics.instant(Query::new(names::SESSIONS, How::Sampled, &[])),
+        metrics.instant(Query::new(names::SESSIONS, How::Samples(COUNTED), &[])),
+    )
+}
+
+impl Age {
+    pub(super) fn new(
+        asked: &mut Asked,
+        (sampled, counted): (Outcome<Vec<Sample>>, Outcome<Vec<Sample>>),
+    ) -> Result<Self, Refusal> {
+        let sampled = only(&asked.take(sampled)?.value);
+        let counted = only(&asked.take(counted)?.value).filter(|count| *count > 0.0);
+        Ok(Self {
+            sampled_at_unix_nanos: sampled.map(|seconds| (seconds * 1e9) as i64),
+            scrape_interval_seconds: counted.map(|count| f64::from(COUNTED) / count),
+        })
+    }
+}

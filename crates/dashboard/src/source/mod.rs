@@ -1,0 +1,54 @@
+//! Where data comes from (experience chapter §2), each of which may be missing.
+
+pub(crate) mod clusters;
+pub(crate) mod coalesce;
+pub(crate) mod coordinator;
+pub(crate) mod metrics;
+pub(crate) mod shards;
+pub(crate) mod web;
+
+use std::sync::Arc;
+
+use bigfleet_net::tls::Security;
+
+use self::{
+    clusters::Clusters,
+    coordinator::Coordinator,
+    metrics::{Metrics, MetricsSource, Prometheus, Scraper},
+    shards::Shards,
+    web::Web,
+};
+use crate::{Config, Error};
+
+/// All sources of a dashboard.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    /// Prometheus, or the scraper.
+    pub(crate) metrics: MetricsSource,
+    /// The leader, and every replica.
+    pub(crate) coordinator: Arc<Coordinator>,
+    /// Shards that the coordinator lists.
+    pub(crate) shards: Shards,
+    /// Managed clusters.
+    pub(crate) clusters: Clusters,
+}
+
+impl Sources {
+    /// As configured; dials nothing yet but the scraper's targets.
+    pub(crate) fn new(config: &Config, security: &Security, web: &Web) -> Result<Self, Error> {
+        let metrics: Option<Arc<dyn Metrics>> = if let Some(url) = &config.prometheus_url {
+            Some(Arc::new(Prometheus::new(url, web.clone())))
+        } else if config.scrape.is_empty() {
+            None
+        } else {
+            Some(Arc::new(Scraper::start(config.scrape.clone(), web)))
+        };
+        let coordinator = Arc::new(Coordinator::new(&config.coordinator, security)?);
+        Ok(Self {
+            metrics: MetricsSource::new(metrics),
+            shards: Shards::new(coordinator.clone(), security),
+            coordinator,
+            clusters: Clusters::open(config.kubeconfig.as_deref())?,
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! One viewer's stream.
+
+use std::{collections::VecDeque, convert::Infallible, time::Duration};
+
+use bytes::Bytes;
+use futures_util::{Stream, stream};
+use jiff::Timestamp;
+use tokio::{
+    sync::broadcast::error::RecvError,
+    time::{Instant, Interval, MissedTickBehavior, interval_at},
+};
+
+use super::{
+    event::{Event, Kind, frame},
+    feed::Subscriber,
+};
+use crate::auth::Viewer;
+
+/// So that both ends notice when the other is gone.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
+struct Reading {
+    subscriber: Subscriber,
+    viewer: Viewer,
+    boot: String,
+    stop: bigfleet_net::shutdown::Shutdown,
+    ready: VecDeque<Bytes>,
+    heartbeat: Interval,
+}
+
+/// Frames for one viewer, of clusters that they may see, until their right or this process ends.
+pub(crate) fn frames(
+    subscriber: Subscriber,
+    viewer: Viewer,
+    hub: &super::Hub,
+) -> impl Stream<Item = Result<Bytes, Infallible>> + use<> {
+    let mut heartbeat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut reading = Reading {
+        subscriber,
+        viewer,
+        boot: hub.boot.clone(),
+        stop: hub.stop.clone(),
+        ready: VecDeque::new(),
+        heartbeat,
+    };
+    reading.begin();
+    stream::unfold(reading, |mut reading| async {
+        let frame = reading.next().await?;
+        Some((Ok(frame), reading))
+    })
+}
+
+impl Reading {
+    fn begin(&mut self) {
+        // Proxies that wait for the first bytes get some.
+        self.ready.push_back(heartbeat());
+        if self.subscriber.missed {
+            self.ready.push_back(reset("what you have seen is no longer known here"));
+        }
+        for event in std::mem::take(&mut self.subscriber.backlog) {
+            self.take(&event);
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
+        let wanted = self.subscriber.topics.contains(&event.topic);
+        if !wanted || !self.viewer.sees(&event.cluster) {
+            return;
+        }
+        self.ready.push_back(match event.kind {
+            Kind::News => {
+                let id = format!("{}.{}", self.boot, event.number);
+                frame(&event.topic.to_string(), Some(&id), &event.data)
+            }
+            Kind::Source => frame("source", None, &event.data),
+        });
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let now = Timestamp::now().as_second();
+            if self.viewer.until.is_some_and(|until| now >= until) {
+                return None;
+            }
+            if let Some(frame) = self.ready.pop_front() {
+                return Some(frame);
+            }
+            tokio::select! {
+                received = self.subscriber.receiver.recv() => match received {
+                    Ok(event) => self.take(&event),
+                    Err(RecvError::Lagged(_)) => {
+                        self.ready.push_back(reset("you read too slowly"));
+                    }
+                    Err(RecvError::Closed) => return None,
+                },
+                _ = self.heartbeat.tick() => self.ready.push_back(heartbeat()),
+                () = self.stop.requested() => return None,
+            }
+        }
+    }
+}
+
+fn heartbeat() -> Bytes {
+    let now = Timestamp::now().as_nanosecond();
+    frame("heartbeat", None, format!("{{\"nowUnixNanos\":{now}}}").as_bytes())
+}
+
+fn reset(reason: &str) -> Bytes {
+    frame("reset", None, format!("{{\"reason\":\"{reason}\"}}").as_bytes())
+}

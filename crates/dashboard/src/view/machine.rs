@@ -1,0 +1,108 @@
+//! A machine, and what happened to it.
+
+use std::collections::BTreeMap;
+
+use bigfleet_wire::v1alpha1::{Machine as WireMachine, MachineTransition, MachineView};
+use serde::Serialize;
+
+use super::{capacity_type, dollars, finite, instant, sequence, state, vector};
+use crate::auth::Viewer;
+
+/// A machine as its shard knows it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Machine<'a> {
+    id: &'a str,
+    state: &'static str,
+    since_unix_nanos: Option<i64>,
+    instance_type: &'a str,
+    zone: &'a str,
+    capacity_type: &'static str,
+    price_per_hour: Option<f64>,
+    interruption_probability: Option<f64>,
+    host_provider: Option<&'a str>,
+    host_ref: Option<&'a str>,
+    resources: Option<&'a BTreeMap<String, String>>,
+    allocatable: Option<&'a BTreeMap<String, String>>,
+    labels: &'a BTreeMap<String, String>,
+    last_error: &'a str,
+    cluster: &'a str,
+    assigned_priority: Option<i32>,
+    assigned_interruption_penalty_dollars: Option<f64>,
+    assigned_reclamation_penalty_dollars: Option<f64>,
+    assigned_pinned: bool,
+    assigned_fingerprint: &'a str,
+    assigned_group: &'a str,
+    in_flight: &'a str,
+    claimed_by_fingerprint: &'a str,
+    claimed_by_group: &'a str,
+    not_acquirable_until_unix_nanos: Option<i64>,
+}
+
+impl<'a> Machine<'a> {
+    /// As the shard says.
+    #[must_use]
+    pub(crate) fn new(view: &'a MachineView, machine: &'a WireMachine) -> Self {
+        let bound = !view.assigned_fingerprint.is_empty();
+        Self {
+            id: &machine.id,
+            state: state(machine.state),
+            since_unix_nanos: instant(view.since_unix_nanos),
+            instance_type: &machine.instance_type,
+            zone: &machine.zone,
+            capacity_type: capacity_type(machine.capacity_type),
+            price_per_hour: finite(machine.price_per_hour),
+            interruption_probability: finite(machine.interruption_probability),
+            host_provider: machine.host.as_ref().map(|host| host.provider.as_str()),
+            host_ref: machine.host.as_ref().map(|host| host.r#ref.as_str()),
+            resources: vector(machine.resources.as_ref()),
+            allocatable: vector(machine.allocatable.as_ref()),
+            labels: &machine.labels,
+            last_error: &machine.last_error,
+            cluster: &machine.cluster,
+            assigned_priority: bound.then_some(view.assigned_priority),
+            assigned_interruption_penalty_dollars: dollars(
+                view.assigned_interruption_penalty_dollars,
+            ),
+            assigned_reclamation_penalty_dollars: dollars(
+                view.assigned_reclamation_penalty_dollars,
+            ),
+            assigned_pinned: view.assigned_interruption_penalty_dollars == f64::INFINITY,
+            assigned_fingerprint: &view.assigned_fingerprint,
+            assigned_group: &view.assigned_group,
+            in_flight: &view.in_flight,
+            claimed_by_fingerprint: &view.claimed_by_fingerprint,
+            claimed_by_group: &view.claimed_by_group,
+            not_acquirable_until_unix_nanos: instant(view.not_acquirable_until_unix_nanos),
+        }
+    }
+}
+
+/// One move of a machine.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Transition<'a> {
+    from: &'static str,
+    to: &'static str,
+    time_unix_nanos: Option<i64>,
+    cause: &'a str,
+    of_sequence: Option<String>,
+    error: &'a str,
+    cluster_id: Option<&'a str>,
+}
+
+impl<'a> Transition<'a> {
+    /// As the shard says; a cluster that the viewer may not see stays unnamed.
+    #[must_use]
+    pub(crate) fn new(wire: &'a MachineTransition, viewer: &Viewer) -> Self {
+        Self {
+            from: state(wire.from),
+            to: state(wire.to),
+            time_unix_nanos: instant(wire.time_unix_nanos),
+            cause: &wire.cause,
+            of_sequence: sequence(wire.of_sequence),
+            error: if viewer.sees(&wire.cluster_id) { &wire.error } else { "" },
+            cluster_id: Some(wire.cluster_id.as_str()).filter(|cluster| viewer.sees(cluster)),
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The dashboard as its viewers meet it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    missing_docs,
+    reason = "tests fail by panicking"
+)]
+
+mod assets;
+mod issuer;
+mod kube;
+mod overhead;
+mod process;
+mod prometheus;
+mod real;
+mod rig;
+mod routes;
+mod scope;
+mod shard;
+mod sign_in;
+mod stream;

@@ -1,0 +1,100 @@
+//! Two viewers with different clusters: neither ever reads the name of the other's.
+
+use std::time::Duration;
+
+use bigfleet_dashboard::{Config, ROUTES};
+use http::StatusCode;
+use serde_json::json;
+
+use crate::{
+    issuer::Issuer,
+    rig::{Stubs, Viewed},
+    sign_in::{oidc, sign_in},
+    stream::Reader,
+};
+
+async fn two() -> (Stubs, Viewed, Viewed, Viewed) {
+    let (stubs, issuer) = (Stubs::start().await, Issuer::start().await);
+    let viewed = Viewed::start(Config { auth: oidc(&issuer), ..stubs.config() }).await;
+    let of = |clusters: &[&str]| json!({"groups": ["sre"], "clusters": clusters});
+    let a = sign_in(&viewed, &issuer, of(&["prod-a"])).await;
+    let b = sign_in(&viewed, &issuer, of(&["prod-b"])).await;
+    // A claim that is missing is a list of nothing.
+    let nobody = sign_in(&viewed, &issuer, json!({"groups": ["sre"]})).await;
+    (stubs, a, b, nobody)
+}
+
+#[tokio::test]
+async fn no_route_names_a_cluster_out_of_scope() {
+    let (_stubs, a, b, nobody) = two().await;
+    for route in ROUTES.iter().filter(|route| route.path != "/stream") {
+        for mount in ["/api/v1", "/api"] {
+            let path = format!("{mount}{}", route.example);
+            // At once, so that a shared answer of one would show at the other.
+            let (of_a, of_b, of_nobody) =
+                tokio::join!(a.get(&path), b.get(&path), nobody.get(&path));
+            assert_eq!(of_a.status, StatusCode::OK, "{path}: {}", of_a.text);
+            assert!(!of_a.text.contains("prod-b"), "{path}: {}", of_a.text);
+            assert!(!of_nobody.text.contains("prod-b"), "{path}: {}", of_nobody.text);
+            let names_a = route.example.contains("prod-a");
+            if names_a {
+                assert_eq!(of_b.status, StatusCode::FORBIDDEN, "{path}: {}", of_b.text);
+                assert_eq!(of_nobody.status, StatusCode::FORBIDDEN, "{path}");
+                continue;
+            }
+            assert!(!of_b.text.contains("prod-a"), "{path}: {}", of_b.text);
+            assert!(!of_nobody.text.contains("prod-a"), "{path}: {}", of_nobody.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cluster_out_of_scope_is_forbidden_wherever_it_is_asked_for() {
+    let (_stubs, a, ..) = two().await;
+    for path in [
+        "/needs?shard=shard-0&cluster=prod-b",
+        "/clusters/prod-b",
+        "/available-capacity?cluster=prod-b",
+        "/machines?shard=shard-0&cluster=prod-b",
+        "/machines/shard-0/m-2",
+        "/sessions?shard=shard-0&cluster=prod-b",
+        "/decisions?shard=shard-0&cluster=prod-b",
+        "/explain?shard=shard-0&cluster=prod-b&fingerprint=f",
+        "/whatif?shard=shard-0&cluster=prod-b&need=%7B%7D",
+    ] {
+        let answered = a.get(&format!("/api/v1{path}")).await;
+        assert_eq!(answered.status, StatusCode::FORBIDDEN, "{path}: {}", answered.text);
+    }
+}
+
+#[tokio::test]
+async fn what_is_hidden_is_not_counted_but_still_explains() {
+    let (_stubs, a, ..) = two().await;
+    let needs = a.ok("/api/v1/needs?shard=shard-0").await;
+    assert_eq!((&needs["totalNeeds"], needs["needs"].as_array().unwrap().len()), (&1.into(), 1));
+    let machines = a.ok("/api/v1/machines?shard=shard-0").await;
+    assert!(machines["total"].is_null());
+    assert_eq!(machines["machines"].as_array().unwrap().len(), 2);
+    let explained = a.ok("/api/v1/explain?shard=shard-0&cluster=prod-a&fingerprint=f").await;
+    assert_eq!(explained["hiddenAhead"], json!({"needs": 1, "machinesTaken": 2}));
+    assert_eq!(explained["ahead"].as_array().unwrap().len(), 1);
+    let detail = a.ok("/api/v1/machines/shard-0/m-1").await;
+    assert!(detail["transitions"][1]["clusterId"].is_null());
+    assert_eq!(a.ok("/api/v1/clusters").await["total"], 1);
+}
+
+#[tokio::test]
+async fn streams_are_scoped_too() {
+    let (stubs, a, b, _) = two().await;
+    let mut of_a = Reader::open(&a, "decisions", None).await;
+    let mut of_b = Reader::open(&b, "decisions", None).await;
+    stubs.shard.watched().await;
+    for (sequence, cluster) in [(10, "prod-b"), (11, "prod-a"), (12, "prod-b"), (13, "prod-a")] {
+        stubs.shard.decide(crate::shard::decision(sequence, cluster));
+    }
+    let ids = |events: Vec<serde_json::Value>| -> Vec<String> {
+        events.iter().map(|event| event["sequence"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(of_a.news("decisions", 2, Duration::from_secs(30)).await), ["11", "13"]);
+    assert_eq!(ids(of_b.news("decisions", 2, Duration::from_secs(30)).await), ["10", "12"]);
+}

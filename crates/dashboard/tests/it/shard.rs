@@ -1,0 +1,281 @@
+//! A shard that answers reads.
+
+use std::{future::pending, net::SocketAddr, pin::Pin, sync::Arc};
+
+use bigfleet_wire::v1alpha1::{
+    AheadNeed, CapacityNeed, CapacityType, CycleSummary, DecisionRecord, ExplainNeedRequest,
+    ExplainNeedResponse, GetMachineRequest, GetMachineResponse, InspectNeedsHeader,
+    InspectNeedsRequest, InspectNeedsResponse, ListMachinesRequest, ListMachinesResponse,
+    ListSessionsRequest, ListSessionsResponse, Machine, MachineState, MachineTransition,
+    MachineView, NeedView, SessionView, UnmetReason, WatchDecisionsRequest, WatchSummaryRequest,
+    WhatIfPick, WhatIfRequest, WhatIfResponse,
+    inspect_needs_response::Frame,
+    shard_observe_server::{ShardObserve, ShardObserveServer},
+    shard_read_server::{ShardRead, ShardReadServer},
+};
+use futures_util::{Stream, StreamExt as _, stream};
+use tokio::{
+    net::TcpListener,
+    sync::{broadcast, watch},
+};
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{Request, Response, Status, transport::Server};
+
+use crate::rig::Mood;
+
+pub(crate) const CLUSTERS: [&str; 2] = ["prod-a", "prod-b"];
+
+#[derive(Clone)]
+pub(crate) struct Script {
+    mood: Arc<watch::Sender<Mood>>,
+    cycle: Arc<watch::Sender<i64>>,
+    pub(crate) needs: Arc<watch::Sender<Arc<Vec<NeedView>>>>,
+    pub(crate) decisions: broadcast::Sender<DecisionRecord>,
+    pub(crate) asked: Arc<watch::Sender<usize>>,
+}
+
+pub(crate) struct Shard {
+    pub(crate) addr: SocketAddr,
+    pub(crate) script: Script,
+}
+
+/// A need of this cluster.
+pub(crate) fn need(cluster: &str, fingerprint: &str) -> NeedView {
+    NeedView {
+        need: Some(CapacityNeed {
+            aggregate_resources: [("cpu".to_owned(), "8".to_owned())].into(),
+            priority: 100,
+            interruption_penalty_bucket: 2,
+            ..CapacityNeed::default()
+        }),
+        cluster_id: cluster.to_owned(),
+        profile_fingerprint: fingerprint.to_owned(),
+        arrival_unix_nanos: 5,
+        unmet_reason: UnmetReason::PriorityStarved.into(),
+        ..NeedView::default()
+    }
+}
+
+/// A decision about this cluster.
+pub(crate) fn decision(sequence: i64, cluster: &str) -> DecisionRecord {
+    DecisionRecord {
+        sequence,
+        cycle: 7,
+        kind: "Bootstrap".to_owned(),
+        machine_id: "m-1".to_owned(),
+        cluster_id: cluster.to_owned(),
+        effective_cost: 0.25,
+        runner_up_cost: 1.0,
+        outcome: "decided".to_owned(),
+        ..DecisionRecord::default()
+    }
+}
+
+fn machine(id: &str, cluster: &str) -> MachineView {
+    MachineView {
+        machine: Some(Machine {
+            id: id.to_owned(),
+            state: MachineState::Configured.into(),
+            capacity_type: CapacityType::Spot.into(),
+            price_per_hour: 0.5,
+            cluster: cluster.to_owned(),
+            ..Machine::default()
+        }),
+        ..MachineView::default()
+    }
+}
+
+impl Shard {
+    pub(crate) async fn start() -> Self {
+        let needs = CLUSTERS.iter().map(|cluster| need(cluster, "f")).collect();
+        let script = Script {
+            mood: Arc::new(watch::Sender::new(Mood::Good)),
+            cycle: Arc::new(watch::Sender::new(7)),
+            needs: Arc::new(watch::Sender::new(Arc::new(needs))),
+            decisions: broadcast::Sender::new(64),
+            asked: Arc::new(watch::Sender::new(0)),
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let server = Server::builder()
+            .add_service(ShardReadServer::new(script.clone()))
+            .add_service(ShardObserveServer::new(script.clone()));
+        tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
+        Self { addr, script }
+    }
+
+    pub(crate) fn set(&self, mood: Mood) {
+        self.script.mood.send_replace(mood);
+    }
+
+    /// The number of the last cycle; 0 is none.
+    pub(crate) fn set_cycle(&self, cycle: i64) {
+        self.script.cycle.send_replace(cycle);
+    }
+
+    /// Waits until decisions are watched.
+    pub(crate) async fn watched(&self) {
+        let deadline = tokio::time::Instant::now() + crate::rig::PATIENCE;
+        while self.script.decisions.receiver_count() == 0 {
+            assert!(tokio::time::Instant::now() < deadline, "nobody watches");
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+
+    /// One more decision.
+    pub(crate) fn decide(&self, record: DecisionRecord) {
+        let _ = self.script.decisions.send(record);
+    }
+}
+
+impl Script {
+    async fn mood(&self) -> Result<i64, Status> {
+        self.asked.send_modify(|asked| *asked += 1);
+        let mood = *self.mood.borrow();
+        match mood {
+            Mood::Good => Ok(*self.cycle.borrow()),
+            Mood::Failing => Err(Status::unavailable("broken")),
+            Mood::Hanging => pending().await,
+        }
+    }
+}
+
+type Frames<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl ShardRead for Script {
+    type InspectNeedsStream = Frames<InspectNeedsResponse>;
+
+    async fn inspect_needs(
+        &self,
+        request: Request<InspectNeedsRequest>,
+    ) -> Result<Response<Self::InspectNeedsStream>, Status> {
+        let cycle = self.mood().await?;
+        let InspectNeedsRequest { cluster_id, limit } = request.into_inner();
+        let all = self.needs.borrow().clone();
+        let of = |need: &&NeedView| cluster_id.is_empty() || need.cluster_id == cluster_id;
+        let total = all.iter().filter(of).count();
+        let limit = if limit > 0 { limit as usize } else { usize::MAX };
+        let header = InspectNeedsHeader {
+            cycle,
+            computed_at_unix_nanos: if cycle == 0 { 0 } else { 9 },
+            total_needs: i32::try_from(total).unwrap(),
+        };
+        let needs: Vec<NeedView> = all.iter().filter(of).take(limit).cloned().collect();
+        let frames =
+            std::iter::once(Frame::Header(header)).chain(needs.into_iter().map(Frame::Need));
+        let frames = frames.map(|frame| Ok(InspectNeedsResponse { frame: Some(frame) }));
+        Ok(Response::new(stream::iter(frames.collect::<Vec<_>>()).boxed()))
+    }
+}
+
+#[tonic::async_trait]
+impl ShardObserve for Script {
+    type WatchSummaryStream = Frames<CycleSummary>;
+    type WatchDecisionsStream = Frames<DecisionRecord>;
+
+    async fn watch_summary(
+        &self,
+        _: Request<WatchSummaryRequest>,
+    ) -> Result<Response<Self::WatchSummaryStream>, Status> {
+        self.mood().await?;
+        let cycles = tokio_stream::wrappers::WatchStream::new(self.cycle.subscribe());
+        let frame = |cycle| Ok(CycleSummary { cycle, needs: 2, ..CycleSummary::default() });
+        Ok(Response::new(cycles.map(frame).boxed()))
+    }
+
+    async fn watch_decisions(
+        &self,
+        request: Request<WatchDecisionsRequest>,
+    ) -> Result<Response<Self::WatchDecisionsStream>, Status> {
+        self.mood().await?;
+        let live = tokio_stream::wrappers::BroadcastStream::new(self.decisions.subscribe());
+        let live = live.map(|record| record.map_err(|_| Status::resource_exhausted("slow")));
+        let after = request.into_inner().after_sequence;
+        let kept = (1..=2).filter(|sequence| after != 0 && *sequence > after);
+        let kept = kept.map(|sequence| Ok(decision(sequence, CLUSTERS[sequence as usize - 1])));
+        Ok(Response::new(stream::iter(kept.collect::<Vec<_>>()).chain(live).boxed()))
+    }
+
+    async fn list_machines(
+        &self,
+        _: Request<ListMachinesRequest>,
+    ) -> Result<Response<ListMachinesResponse>, Status> {
+        let cycle = self.mood().await?;
+        let machines = vec![machine("m-1", "prod-a"), machine("m-2", "prod-b"), machine("m-3", "")];
+        Ok(Response::new(ListMachinesResponse { machines, cycle, total: 3, ..Default::default() }))
+    }
+
+    async fn get_machine(
+        &self,
+        request: Request<GetMachineRequest>,
+    ) -> Result<Response<GetMachineResponse>, Status> {
+        self.mood().await?;
+        let cluster = match request.into_inner().machine_id.as_str() {
+            "m-1" => "prod-a",
+            "m-2" => "prod-b",
+            id => return Err(Status::not_found(format!("no machine {id}"))),
+        };
+        let transition = |cluster: &str| MachineTransition {
+            to: MachineState::Configured.into(),
+            cluster_id: cluster.to_owned(),
+            ..MachineTransition::default()
+        };
+        Ok(Response::new(GetMachineResponse {
+            view: Some(machine("m", cluster)),
+            transitions: CLUSTERS.map(transition).to_vec(),
+        }))
+    }
+
+    async fn list_sessions(
+        &self,
+        _: Request<ListSessionsRequest>,
+    ) -> Result<Response<ListSessionsResponse>, Status> {
+        self.mood().await?;
+        let session = |cluster: &str| SessionView {
+            cluster_id: cluster.to_owned(),
+            ..SessionView::default()
+        };
+        Ok(Response::new(ListSessionsResponse { sessions: CLUSTERS.map(session).to_vec() }))
+    }
+
+    async fn explain_need(
+        &self,
+        request: Request<ExplainNeedRequest>,
+    ) -> Result<Response<ExplainNeedResponse>, Status> {
+        let cycle = self.mood().await?;
+        let request = request.into_inner();
+        if request.profile_fingerprint != "f" {
+            return Err(Status::not_found("no such need"));
+        }
+        let ahead = |cluster: &str| AheadNeed {
+            cluster_id: cluster.to_owned(),
+            machines_taken: 2,
+            ..AheadNeed::default()
+        };
+        Ok(Response::new(ExplainNeedResponse {
+            cycle,
+            need: Some(need(&request.cluster_id, "f")),
+            ahead: CLUSTERS.map(ahead).to_vec(),
+            ..ExplainNeedResponse::default()
+        }))
+    }
+
+    async fn what_if(
+        &self,
+        request: Request<WhatIfRequest>,
+    ) -> Result<Response<WhatIfResponse>, Status> {
+        let cycle = self.mood().await?;
+        let need = request.into_inner().need.unwrap_or_default();
+        if need.priority < 0 {
+            return Err(Status::invalid_argument("priority: must not be negative"));
+        }
+        let victim = |cluster: &str| WhatIfPick {
+            machine_id: "m".to_owned(),
+            cluster_id: cluster.to_owned(),
+            ..WhatIfPick::default()
+        };
+        let victims = CLUSTERS.map(victim).to_vec();
+        Ok(Response::new(WhatIfResponse { cycle, satisfied: true, victims, ..Default::default() }))
+    }
+}

@@ -1,0 +1,171 @@
+//! The live stream.
+
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream};
+use futures_util::StreamExt as _;
+use http::{Request, StatusCode};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::{
+    rig::{Mood, PATIENCE, Stubs, Viewed},
+    shard::decision,
+};
+
+/// One event of a stream.
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub(crate) name: String,
+    pub(crate) id: Option<String>,
+    pub(crate) data: Value,
+}
+
+/// Somebody who reads a stream.
+pub(crate) struct Reader {
+    body: BodyDataStream,
+    rest: String,
+}
+
+impl Reader {
+    pub(crate) async fn open(viewed: &Viewed, topics: &str, last: Option<&str>) -> Self {
+        let mut request = Request::get(format!("/api/v1/stream?topics={topics}"));
+        if let Some(last) = last {
+            request = request.header("last-event-id", last);
+        }
+        let response = viewed.response(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        Self { body: response.into_body().into_data_stream(), rest: String::new() }
+    }
+
+    /// The next event; none at the end.
+    pub(crate) async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some((frame, rest)) = self.rest.split_once("\n\n") {
+                let field = |name: &str| {
+                    let lines = frame.lines();
+                    lines.filter_map(|line| line.strip_prefix(name)).next().map(str::to_owned)
+                };
+                let event = Event {
+                    name: field("event: ").unwrap(),
+                    id: field("id: "),
+                    data: serde_json::from_str(&field("data: ").unwrap()).unwrap(),
+                };
+                self.rest = rest.to_owned();
+                return Some(event);
+            }
+            let chunk = timeout(PATIENCE, self.body.next()).await.expect("a frame")?;
+            self.rest.push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());
+        }
+    }
+
+    /// The next event of this name.
+    pub(crate) async fn next_of(&mut self, name: &str) -> Event {
+        loop {
+            let event = self.next().await.expect("the stream goes on");
+            if event.name == name {
+                return event;
+            }
+        }
+    }
+
+    /// What the next events of a topic say.
+    pub(crate) async fn news(&mut self, name: &str, count: usize, within: Duration) -> Vec<Value> {
+        let mut news = Vec::new();
+        let reading = async {
+            while news.len() < count {
+                news.push(self.next_of(name).await.data);
+            }
+        };
+        timeout(within, reading).await.expect("news in time");
+        news
+    }
+}
+
+#[tokio::test]
+async fn every_topic_brings_its_news() {
+    let stubs = Stubs::start().await;
+    let viewed = Viewed::start(stubs.config()).await;
+    let mut reader = Reader::open(&viewed, "summary,decisions,topology,needs:shard-0", None).await;
+    let first = reader.next().await.unwrap();
+    assert_eq!((first.name.as_str(), first.id), ("heartbeat", None));
+    let mut seen = std::collections::BTreeMap::new();
+    while seen.len() < 3 {
+        let event = reader.next().await.unwrap();
+        if event.name != "heartbeat" {
+            assert!(event.id.is_some(), "{event:?}");
+            seen.insert(event.name, event.data);
+        }
+    }
+    assert_eq!(
+        (&seen["summary"]["cycle"], &seen["summary"]["shard"]),
+        (&7.into(), &"shard-0".into())
+    );
+    assert_eq!(seen["needs:shard-0"]["needs"], 2);
+    assert_eq!(seen["topology"]["shards"][0]["shardId"], "shard-0");
+    stubs.shard.watched().await;
+    stubs.shard.decide(decision(10, "prod-a"));
+    assert_eq!(reader.next_of("decisions").await.data["sequence"], "10");
+}
+
+#[tokio::test]
+async fn one_who_comes_back_misses_nothing() {
+    let stubs = Stubs::start().await;
+    let viewed = Viewed::start(stubs.config()).await;
+    let mut reader = Reader::open(&viewed, "decisions", None).await;
+    stubs.shard.watched().await;
+    for sequence in 10..13 {
+        stubs.shard.decide(decision(sequence, "prod-a"));
+    }
+    let first = reader.next_of("decisions").await;
+    let last = loop {
+        let event = reader.next_of("decisions").await;
+        if event.data["sequence"] == "12" {
+            break event;
+        }
+    };
+    drop(reader);
+    let mut again = Reader::open(&viewed, "decisions", first.id.as_deref()).await;
+    let missed = again.news("decisions", 2, PATIENCE).await;
+    assert_eq!((&missed[0]["sequence"], &missed[1]["sequence"]), (&"11".into(), &"12".into()));
+    // Two viewers, one watch.
+    let _also = Reader::open(&viewed, "decisions", last.id.as_deref()).await;
+    assert_eq!(stubs.shard.script.decisions.receiver_count(), 1);
+    let mut elsewhere = Reader::open(&viewed, "decisions", Some("other.3")).await;
+    assert_eq!(elsewhere.next().await.unwrap().name, "heartbeat");
+    assert_eq!(elsewhere.next().await.unwrap().name, "reset");
+}
+
+#[tokio::test]
+async fn a_shard_that_fails_is_told_and_so_is_its_return() {
+    let stubs = Stubs::start().await;
+    stubs.shard.set(Mood::Failing);
+    let viewed = Viewed::start(stubs.config()).await;
+    let mut reader = Reader::open(&viewed, "summary", None).await;
+    let failed = reader.next_of("source").await;
+    assert_eq!(
+        (&failed.data["state"], &failed.data["shard"]),
+        (&"failed".into(), &"shard-0".into())
+    );
+    assert!(failed.data["error"].as_str().unwrap().contains("broken"));
+    // Who comes later learns it as well.
+    let mut late = Reader::open(&viewed, "summary", None).await;
+    assert_eq!(late.next_of("source").await.data["state"], "failed");
+    stubs.shard.set(Mood::Good);
+    assert_eq!(reader.next_of("source").await.data["state"], "ok");
+    assert_eq!(reader.next_of("summary").await.data["cycle"], 7);
+}
+
+/// With time that jumps whenever everybody waits.
+#[tokio::test(start_paused = true)]
+async fn hearts_beat_every_ten_seconds() {
+    let stubs = Stubs::start().await;
+    let viewed = Viewed::start(stubs.config()).await;
+    let mut reader = Reader::open(&viewed, "decisions", None).await;
+    reader.next_of("heartbeat").await;
+    let begun = tokio::time::Instant::now();
+    for _ in 0..3 {
+        reader.next_of("heartbeat").await;
+    }
+    assert_eq!(begun.elapsed().as_secs(), 30);
+}
