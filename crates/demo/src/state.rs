@@ -78,7 +78,7 @@ pub(crate) fn state(show: &Show, sequence: u64, around: &Surroundings) -> Value 
             "upForMs": show.began.elapsed().as_millis() as u64,
             "residentBytes": show.fleet.resident_bytes(),
             "dashboardUrl": around.dashboard,
-            "unitText": "one unit is one pod of 7 CPU and 26Gi: it fills a machine",
+            "unitText": "one unit is one pod of 7.5 CPU and 28Gi: it fills a machine",
             "problem": show.problem(),
             "session": around.session.map(|(end, idle)| {
                 json!({"endsAtUnixMs": end, "idleEndsAtUnixMs": idle})

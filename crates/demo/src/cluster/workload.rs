@@ -97,10 +97,11 @@ impl Workload {
         }
     }
 
-    /// A pod of it. One fills a machine.
+    /// A pod of it. One fills a machine to the brim: demand is a vector and no count, so that
+    /// what a pod left free on each of many machines would look like room for another.
     pub(crate) fn pod(self, name: &str) -> Result<Pod, serde_json::Error> {
         let class = self.class();
-        let mut requests = json!({"cpu": "7", "memory": "26Gi"});
+        let mut requests = json!({"cpu": "7500m", "memory": "28Gi"});
         let mut spec = json!({
             "priority": class.priority(),
             "priorityClassName": class.name(),
