@@ -85,6 +85,14 @@ impl View {
                 return Err(format!("{name}: {running} of {wanted} {} run", workload.name()));
             }
         }
+        // A pod fills a machine; a machine more is one that nobody has asked back yet.
+        for (cluster, name) in self.names.iter().enumerate() {
+            let wanted: u32 = self.pods[cluster].values().map(|pods| pods.wanted).sum();
+            let serving = self.serving(cluster).len();
+            if serving != wanted as usize {
+                return Err(format!("{name}: {serving} machines serve {wanted} pods"));
+            }
+        }
         if let Some(machine) = self.all().find(|machine| !at_rest(machine)) {
             return Err(format!("{} is {}", machine.id, state_name(machine.state())));
         }
