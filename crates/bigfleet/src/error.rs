@@ -36,6 +36,8 @@ pub(crate) enum Error {
     #[error(transparent)]
     Flags(clap::Error),
     #[error(transparent)]
+    Demo(#[from] bigfleet_demo::Error),
+    #[error(transparent)]
     Coordinator(#[from] bigfleet_coordinator::process::Error),
     #[error(transparent)]
     Shard(#[from] bigfleet_shard::process::Error),
@@ -50,6 +52,7 @@ impl Error {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::World(_) | Self::UnknownScenario { .. } | Self::Flags(_) => 2,
+            Self::Demo(error) if error.is_usage() => 2,
             Self::Shard(error) if error.is_usage() => 2,
             Self::Coordinator(error) if error.is_usage() => 2,
             _ => 1,

@@ -4,6 +4,7 @@ mod all_in_one;
 mod bench;
 mod coordinator;
 mod decide;
+mod demo;
 mod error;
 mod shard;
 
@@ -34,16 +35,27 @@ enum Command {
     Coordinator(Box<bigfleet_coordinator::flags::CoordinatorFlags>),
     /// Decide one cycle from a file: what would the engine do?
     Decide(decide::Args),
+    /// Run a whole fleet on this machine, to watch and to break.
+    Demo(Box<bigfleet_demo::flags::DemoFlags>),
+    /// A process of the demo, which ends with it.
+    #[command(name = bigfleet_demo::leash::PART, hide = true)]
+    DemoPart(demo::PartArgs),
     /// Run a shard: sessions in, decisions every cycle, machines out.
     Shard(Box<bigfleet_shard::flags::ShardFlags>),
 }
 
 fn main() -> ExitCode {
-    let (name, result) = match flags::parse::<Cli>().command {
+    run(flags::parse::<Cli>().command)
+}
+
+fn run(command: Command) -> ExitCode {
+    let (name, result) = match command {
         Command::AllInOne(flags) => ("all-in-one", all_in_one::run(&flags)),
         Command::Bench(args) => ("bench", bench::run(&args)),
         Command::Coordinator(flags) => ("coordinator", coordinator::run(&flags)),
         Command::Decide(args) => ("decide", decide::run(&args)),
+        Command::Demo(flags) => ("demo", demo::run(&flags)),
+        Command::DemoPart(args) => return demo::part(&args),
         Command::Shard(flags) => ("shard", shard::run(&flags)),
     };
     match result {

@@ -5,6 +5,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use bigfleet_engine::ReleasePolicy;
 use bigfleet_net::identity::Identity;
 
 /// Everything about a shard but its surroundings.
@@ -38,6 +39,8 @@ pub struct Options {
     pub empty_rollup_guard: bool,
     /// What forces a mode of actuation.
     pub actuation: ActuationOptions,
+    /// How long idle machines are kept that cost money.
+    pub release: ReleasePolicy,
     /// Time between two capacity hints for one profile.
     pub available_capacity_interval: Duration,
     /// Cycles at the start that no histogram sees.
@@ -83,6 +86,7 @@ impl Default for Options {
             reclaim_cap_fraction: None,
             empty_rollup_guard: false,
             actuation: ActuationOptions::default(),
+            release: ReleasePolicy::default(),
             available_capacity_interval: Self::AVAILABLE_CAPACITY_INTERVAL,
             metrics_warmup_cycles: 0,
             phase_attribution_log: false,

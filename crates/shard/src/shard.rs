@@ -10,7 +10,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use bigfleet_engine::{Engine, Ledger, Phase2Options, ReleasePolicy};
+use bigfleet_engine::{Engine, Ledger, Phase2Options};
 use bigfleet_model::ClusterId;
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
@@ -106,7 +106,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shard {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { options, epoch, supply, sessions, fence, actuation, audit, metrics } = parts;
-        let engine = Engine::new(Phase2Options::default(), ReleasePolicy::default());
+        let engine = Engine::new(Phase2Options::default(), options.release);
         let queue = Queue::new(options.execute_concurrency);
         metrics.action_queue_capacity.set(queue.capacity() as i64);
         Self {

@@ -7,6 +7,7 @@ mod seed;
 
 use std::{path::PathBuf, time::Duration};
 
+use bigfleet_engine::ReleasePolicy;
 use bigfleet_net::{
     duration,
     flags::{DiagnosticFlags, LogFlags, MetricsFlags, TlsFlags, path_parser},
@@ -203,6 +204,14 @@ pub struct RailFlags {
     )]
     pub empty_rollup_guard: bool,
 
+    /// How long an idle on-demand machine is kept before it is given back; 0 for ever
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration::parse)]
+    pub idle_hold_on_demand: Duration,
+
+    /// How long an idle spot machine is kept before it is given back; 0 for ever
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration::parse)]
+    pub idle_hold_spot: Duration,
+
     /// Decide, but do nothing
     #[arg(
         long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1,
@@ -327,6 +336,10 @@ impl ShardFlags {
                 paused: rails.actuation_paused,
                 dry_run: rails.dry_run,
                 pause_file: given(&rails.pause_file),
+            },
+            release: ReleasePolicy {
+                on_demand: rails.idle_hold_on_demand,
+                spot: rails.idle_hold_spot,
             },
             available_capacity_interval: match hints.is_zero() {
                 true => Options::AVAILABLE_CAPACITY_INTERVAL,

@@ -28,6 +28,8 @@ fn flags_are_those_of_the_chapter() {
         ("--incremental-reconcile", "false"),
         ("--reclaim-cap-fraction", "0.05"),
         ("--empty-rollup-guard", "true"),
+        ("--idle-hold-on-demand", "10m"),
+        ("--idle-hold-spot", "1m"),
         ("--actuation-paused", "false"),
         ("--dry-run", "false"),
         ("--pause-file", ""),

@@ -1,0 +1,48 @@
+//! The demo with an audience: the guide and the dashboard until somebody has seen enough.
+
+use std::{io::Write as _, sync::Arc};
+
+use bigfleet_net::shutdown::Shutdown;
+
+use crate::{
+    Error, dashboard,
+    flags::DemoFlags,
+    guide::Server,
+    show::{Piece, Show},
+    tui,
+};
+
+/// Serves until the stop.
+pub(crate) async fn run(show: &Arc<Show>, flags: &DemoFlags, stop: &Shutdown) -> Result<(), Error> {
+    let server = Server::bind(&flags.listen).await?;
+    let url = server.url.clone();
+    let board = dashboard::start(&show.fleet, stop).await?;
+    let scenarios = flags.scenarios()?;
+    if !flags.tui {
+        let mut out = std::io::stdout();
+        writeln!(out, "guide      {url}")?;
+        writeln!(out, "dashboard  {board}")?;
+        writeln!(out, "ready in {:.1} s; Ctrl-C ends it", show.started_in.as_secs_f64())?;
+    }
+    let playing = async {
+        show.play(Piece::Reset).await;
+        for scenario in scenarios {
+            show.play(Piece::Scenario(scenario)).await;
+        }
+        std::future::pending::<Result<(), Error>>().await
+    };
+    let screen = async {
+        match flags.tui {
+            true => tui::run(show, &url).await,
+            false => std::future::pending().await,
+        }
+    };
+    let ended = tokio::select! {
+        served = server.serve(show.clone(), Some(board), stop.clone()) => served,
+        never = playing => never,
+        () = show.look_after() => Ok(()),
+        left = screen => left,
+    };
+    stop.request();
+    ended
+}

@@ -1,0 +1,263 @@
+//! The demo for visitors: a fleet each, for as long as somebody is there.
+
+mod memory;
+mod table;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    http::{
+        HeaderValue, StatusCode,
+        header::{AUTHORIZATION, RETRY_AFTER},
+    },
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use bigfleet_net::shutdown::Shutdown;
+use serde_json::json;
+use table::{Refusal, Secret, Table};
+use tokio::time::Instant;
+use tower::Service as _;
+
+use crate::{
+    Error,
+    flags::DemoFlags,
+    guide::{self, Guide, Server, answer, refuse},
+    scenario::stage,
+    show::{Piece, Show},
+    state::Surroundings,
+};
+
+/// Between two looks at who has left.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// One visitor's fleet.
+struct Tenant {
+    show: Arc<Show>,
+    guide: Arc<Guide>,
+    calls: Router,
+    stop: Shutdown,
+}
+
+/// All of them.
+struct Host {
+    seed: u64,
+    table: Mutex<Table>,
+    tenants: Mutex<HashMap<Secret, Tenant>>,
+    /// A fleet that waits for its visitor.
+    warm: Mutex<Option<Arc<Show>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Serves visitors until the stop.
+pub(crate) async fn run(flags: &DemoFlags, stop: &Shutdown) -> Result<(), Error> {
+    let server = Server::bind(&flags.listen).await?;
+    tracing::info!(url = server.url, "serving visitors");
+    let host = Arc::new(Host {
+        seed: flags.seed,
+        table: Mutex::default(),
+        tenants: Mutex::default(),
+        warm: Mutex::default(),
+    });
+    let app =
+        Router::new().route("/api/session", post(open)).fallback(dispatch).with_state(host.clone());
+    let until = stop.clone();
+    let serving = axum::serve(server.listener, app)
+        .with_graceful_shutdown(async move { until.requested().await });
+    tokio::select! {
+        served = serving => served?,
+        () = host.reap() => {}
+        () = host.warm_up() => {}
+        () = stop.requested() => {}
+    }
+    let tenants: Vec<Tenant> = lock(&host.tenants).drain().map(|(_, tenant)| tenant).collect();
+    for tenant in tenants {
+        tenant.stop.request();
+        tenant.show.close().await?;
+    }
+    let warm = lock(&host.warm).take();
+    match warm {
+        Some(warm) => warm.close().await,
+        None => Ok(()),
+    }
+}
+
+impl Host {
+    fn fits(&self) -> bool {
+        let running = lock(&self.table).len() + usize::from(lock(&self.warm).is_some());
+        // Where nobody tells how much memory there is, nobody is let in.
+        memory::memory().is_some_and(|memory| memory.fits(running))
+    }
+
+    /// Ends the fleets of those who have left.
+    async fn reap(&self) {
+        loop {
+            let due = lock(&self.table).expire(Instant::now());
+            for secret in due {
+                let tenant = lock(&self.tenants).remove(&secret);
+                if let Some(tenant) = tenant {
+                    tenant.stop.request();
+                    if let Err(error) = tenant.show.close().await {
+                        tracing::error!(%error, "a fleet did not end");
+                    }
+                }
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Keeps one fleet ready, while there is room.
+    async fn warm_up(&self) {
+        loop {
+            if lock(&self.warm).is_none() && self.fits() {
+                match Show::open(self.seed, true).await {
+                    Ok(show) => *lock(&self.warm) = Some(Arc::new(show)),
+                    Err(error) => tracing::error!(%error, "no fleet could be started"),
+                }
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+async fn open(State(host): State<Arc<Host>>) -> Response {
+    let warm = lock(&host.warm).take();
+    let Some(show) = warm else {
+        let wait = match host.fits() {
+            // One is being started.
+            true => Duration::from_secs(5),
+            false => lock(&host.table).next_end(Instant::now()),
+        };
+        let seconds = wait.as_secs().max(1);
+        let text = format!("no fleet is free; try again in {seconds} s");
+        let mut response = refuse(StatusCode::SERVICE_UNAVAILABLE, &text);
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        return response;
+    };
+    let Ok(secret) = secret() else {
+        return refuse(StatusCode::INTERNAL_SERVER_ERROR, "no secret could be drawn");
+    };
+    let (stop, now) = (Shutdown::new(), Instant::now());
+    let guide = Guide::new(show.clone(), Surroundings::default(), stop.clone());
+    let calls = guide::router(guide.clone());
+    let playing = show.clone();
+    tokio::spawn(async move { playing.play(Piece::Reset).await });
+    let tenant = Tenant { show, guide, calls, stop };
+    lock(&host.tenants).insert(secret.clone(), tenant);
+    lock(&host.table).begin(secret.clone(), now);
+    let ends = match host.touch(&secret) {
+        Ok(ends) => ends.0,
+        Err(_) => stage::now(),
+    };
+    answer(StatusCode::CREATED, &json!({"session": secret, "endsAtUnixMs": ends}))
+}
+
+/// A secret that nobody guesses.
+fn secret() -> Result<Secret, getrandom::Error> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+impl Host {
+    /// Somebody is there; says when the session ends, by the wall clock.
+    fn touch(&self, secret: &str) -> Result<(i64, i64), Refusal> {
+        let now = Instant::now();
+        let (end, idle) = lock(&self.table).touch(secret, now)?;
+        let wall = |at: Instant| stage::now() + at.duration_since(now).as_millis() as i64;
+        let ends = (wall(end), wall(idle));
+        if let Some(tenant) = lock(&self.tenants).get(secret) {
+            tenant.guide.session(ends);
+        }
+        Ok(ends)
+    }
+}
+
+async fn dispatch(State(host): State<Arc<Host>>, request: Request) -> Response {
+    let path = request.uri().path();
+    if !path.starts_with("/api/") {
+        return guide::page::page(request.uri().clone()).await;
+    }
+    let Some(secret) = shown(&request) else {
+        let text = "no session; POST /api/session, and send Authorization: Bearer <session>";
+        return refuse(StatusCode::UNAUTHORIZED, text);
+    };
+    match host.touch(&secret) {
+        Err(Refusal::Unknown) => return refuse(StatusCode::UNAUTHORIZED, "no such session"),
+        Err(Refusal::Over) => {
+            return refuse(StatusCode::GONE, "the session is over; POST /api/session for another");
+        }
+        Ok(_) if path == "/api/heartbeat" => return StatusCode::NO_CONTENT.into_response(),
+        Ok(_) => {}
+    }
+    let calls = lock(&host.tenants).get(&secret).map(|tenant| tenant.calls.clone());
+    match calls {
+        Some(mut calls) => calls.call(request).await.unwrap_or_else(|never| match never {}),
+        None => refuse(StatusCode::GONE, "the session is over; POST /api/session for another"),
+    }
+}
+
+/// The secret that a request shows: in a header, or where a browser cannot send one, in the query.
+fn shown(request: &Request) -> Option<Secret> {
+    let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    if let Some(secret) = header.and_then(|value| value.strip_prefix("Bearer ")) {
+        return Some(secret.to_owned());
+    }
+    let pairs = request.uri().query().unwrap_or_default().split('&');
+    pairs.filter_map(|pair| pair.strip_prefix("session=")).next().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    fn request(uri: &str, header: Option<&str>) -> Request {
+        let mut request = Request::builder().uri(uri);
+        if let Some(header) = header {
+            request = request.header(AUTHORIZATION, header);
+        }
+        request.body(Body::empty()).unwrap()
+    }
+
+    #[test]
+    fn a_secret_is_shown_in_the_header_or_in_the_query() {
+        assert_eq!(shown(&request("/api/state", Some("Bearer x"))).as_deref(), Some("x"));
+        assert_eq!(shown(&request("/api/stream?a=b&session=y", None)).as_deref(), Some("y"));
+        assert_eq!(shown(&request("/api/state", Some("Basic x"))), None);
+        assert_eq!(shown(&request("/api/state", None)), None);
+    }
+
+    #[test]
+    fn no_two_secrets_are_alike() {
+        let (one, other) = (secret().unwrap(), secret().unwrap());
+        assert!(one != other && one.len() == 32, "{one} {other}");
+    }
+
+    #[tokio::test]
+    async fn without_a_session_nothing_is_told_and_after_it_that_it_is_over() {
+        let host = Arc::new(Host {
+            seed: 0,
+            table: Mutex::default(),
+            tenants: Mutex::default(),
+            warm: Mutex::default(),
+        });
+        let ask = async |header: Option<&str>| {
+            dispatch(State(host.clone()), request("/api/state", header)).await.status()
+        };
+        assert_eq!(ask(None).await, StatusCode::UNAUTHORIZED);
+        assert_eq!(ask(Some("Bearer other")).await, StatusCode::UNAUTHORIZED);
+        lock(&host.table).begin("mine".to_owned(), Instant::now());
+        assert_eq!(ask(Some("Bearer mine")).await, StatusCode::GONE, "it has no fleet");
+    }
+}

@@ -1,0 +1,153 @@
+//! Who may have a fleet, and for how long. Pure.
+
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// Longest session.
+const HARD: Duration = Duration::from_secs(60 * 60);
+/// Longest silence.
+const IDLE: Duration = Duration::from_secs(5 * 60);
+/// Bytes that one fleet may need.
+pub(super) const EACH: u64 = 300 * 1024 * 1024;
+/// Percent of the memory above which nobody is let in.
+const FULL: u64 = 80;
+/// Sessions whose end is remembered.
+const REMEMBERED: usize = 10_000;
+
+/// What a page shows to be somebody.
+pub(super) type Secret = String;
+
+/// Memory of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Memory {
+    pub(super) total: u64,
+    pub(super) used: u64,
+}
+
+impl Memory {
+    /// Whether one more fleet fits beside so many.
+    pub(super) fn fits(self, fleets: usize) -> bool {
+        let wanted = EACH.saturating_mul(fleets as u64 + 1);
+        wanted <= self.total && self.used.saturating_mul(100) < self.total.saturating_mul(FULL)
+    }
+}
+
+/// A session.
+#[derive(Clone, Copy, Debug)]
+struct Session {
+    began: Instant,
+    beat: Instant,
+}
+
+impl Session {
+    fn ends(self) -> Instant {
+        (self.began + HARD).min(self.beat + IDLE)
+    }
+}
+
+/// Why somebody has no fleet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// No such session.
+    Unknown,
+    /// It is over.
+    Over,
+}
+
+/// All sessions.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    sessions: HashMap<Secret, Session>,
+    over: HashSet<Secret>,
+}
+
+impl Table {
+    /// Sessions that run.
+    pub(super) fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// The clock of a session starts.
+    pub(super) fn begin(&mut self, secret: Secret, now: Instant) {
+        self.sessions.insert(secret, Session { began: now, beat: now });
+    }
+
+    /// Somebody is there. Says when the session ends in any case, and when if nobody stirs.
+    pub(super) fn touch(
+        &mut self,
+        secret: &str,
+        now: Instant,
+    ) -> Result<(Instant, Instant), Refusal> {
+        if self.over.contains(secret) {
+            return Err(Refusal::Over);
+        }
+        let session = self.sessions.get_mut(secret).ok_or(Refusal::Unknown)?;
+        if session.ends() <= now {
+            return Err(Refusal::Over);
+        }
+        session.beat = now;
+        Ok((session.began + HARD, now + IDLE))
+    }
+
+    /// Ends those whose time is over.
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<Secret> {
+        let due = self.sessions.iter().filter(|(_, session)| session.ends() <= now);
+        let due: Vec<Secret> = due.map(|(secret, _)| secret.clone()).collect();
+        for secret in &due {
+            self.sessions.remove(secret);
+            if self.over.len() >= REMEMBERED {
+                self.over.clear();
+            }
+            self.over.insert(secret.clone());
+        }
+        due
+    }
+
+    /// When it is worth to try again.
+    pub(super) fn next_end(&self, now: Instant) -> Duration {
+        let ends = self.sessions.values().map(|session| session.ends());
+        let next = ends.min().unwrap_or(now);
+        next.saturating_duration_since(now).max(Duration::from_secs(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1024 * 1024 * 1024;
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_fleet_is_given_only_where_all_of_them_fit() {
+        let memory = |used| Memory { total: GIB, used };
+        assert!(memory(0).fits(0) && memory(0).fits(2));
+        assert!(!memory(0).fits(3), "four need 1200 MiB");
+        assert!(!memory(GIB * 4 / 5).fits(0), "four fifths are used");
+        assert!(memory(GIB * 4 / 5 - 10).fits(0));
+    }
+
+    #[test]
+    fn a_session_ends_by_silence_or_by_the_hour() {
+        let mut table = Table::default();
+        let begun = Instant::now();
+        table.begin("a".to_owned(), begun);
+        assert_eq!(table.touch("b", begun), Err(Refusal::Unknown));
+        for minute in 1..60 {
+            let now = begun + MINUTE * minute;
+            assert_eq!(table.touch("a", now).unwrap().0, begun + HARD, "{minute}");
+            assert!(table.expire(now).is_empty());
+        }
+        assert_eq!(table.touch("a", begun + HARD), Err(Refusal::Over));
+        assert_eq!(table.expire(begun + HARD), ["a"]);
+        assert_eq!(table.touch("a", begun + HARD), Err(Refusal::Over), "remembered");
+        table.begin("c".to_owned(), begun);
+        assert_eq!(table.next_end(begun + MINUTE), MINUTE * 4);
+        assert_eq!(table.expire(begun + MINUTE * 5), ["c"], "nobody stirred");
+        assert_eq!(table.len(), 0);
+    }
+}

@@ -1,0 +1,27 @@
+//! Scenarios of clouds that misbehave.
+
+pub(crate) mod brown_out;
+pub(crate) mod spot;
+pub(crate) mod stock_out;
+pub(crate) mod zone;
+
+use super::view::View;
+use crate::cluster::workload::{Class, Workload};
+
+const A: usize = 0;
+const B: usize = 1;
+const BATCH: Workload = Workload::Plain(Class::Batch);
+const PRODUCTION: Workload = Workload::Plain(Class::Production);
+const CRITICAL: Workload = Workload::Plain(Class::Critical);
+
+/// Whether all pods of both clusters of the first shard run.
+fn all_run(view: &View) -> Result<(), String> {
+    for cluster in [A, B] {
+        for (workload, pods) in &view.pods[cluster] {
+            if !pods.settled() {
+                return Err(format!("{} of {} {} run", pods.running, pods.wanted, workload.name()));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! One cloud refuses Create for a type.
+
+use bigfleet_wire::v1alpha1::MachineState;
+
+use super::{A, B, BATCH, PRODUCTION};
+use crate::{
+    scenario::{
+        baseline::level,
+        demand::{priority, reason},
+        record::Phase::{Act, Check},
+        stage::{Played, Stage},
+        view::is_rented,
+    },
+    supply::SITES,
+};
+
+const REFUSED: &str = "the cloud refuses";
+const NEXT: &str = "served from the next cheapest";
+const SHORT: &str = "shortfall with reason where none is left";
+pub(crate) const CLAIMS: &[&str] = &[REFUSED, NEXT, SHORT];
+
+/// Units that nobody has left.
+const MISSING: u32 = 4;
+
+pub(crate) async fn play(stage: &Stage<'_>) -> Played {
+    let shard = stage.fleet.clusters[A].shard;
+    let site = &SITES[shard];
+    let (out, other) = (site.cheap_cloud(), site.dear_cloud());
+    stage.step(Act, &format!("cloud {out} has no machine of this type left"));
+    for zone in site.zones(out) {
+        stage.fleet.stock(shard, zone, 0)?;
+    }
+    let elsewhere = (site.general() - site.committed()) as u32 / 2;
+    let base = level(A, PRODUCTION) + level(B, BATCH) + level(B, PRODUCTION);
+    let batch = site.committed() as u32 + elsewhere + MISSING - base;
+    stage.step(Act, "batch demand in A rises above what the others have");
+    stage.mark();
+    stage.demand(A, BATCH, batch);
+    stage.step(Check, &format!("every machine of {other} works"));
+    let of = |id: &str, cloud: &str| id.split('-').next() == Some(cloud);
+    stage
+        .until(|view| {
+            let working = view.general(shard, MachineState::Configured);
+            let working = working.iter().filter(|it| is_rented(it) && of(&it.id, other)).count();
+            match working {
+                all if all as u32 == elsewhere => Ok(()),
+                some => Err(format!("{some} of {elsewhere}")),
+            }
+        })
+        .await?;
+    stage.claim(NEXT, true, format!("{elsewhere} machines of {other}"));
+    stage.step(Check, "what is refused is told");
+    let refusals = stage
+        .until(|_| {
+            let refused = stage
+                .decisions()
+                .into_iter()
+                .filter(|it| of(&it.record.machine_id, out) && !it.record.error.is_empty());
+            let errors: Vec<String> = refused.map(|it| it.record.error).collect();
+            if errors.is_empty() { Err("no refusal yet".to_owned()) } else { Ok(errors) }
+        })
+        .await?;
+    stage.claim(REFUSED, true, format!("{} times: {}", refusals.len(), refusals[0]));
+    stage.step(Check, "what is short says why");
+    let told = stage
+        .until(|view| {
+            let short = view.unmet().into_iter().find(|need| {
+                need.cluster_id == stage.fleet.clusters[A].name && priority(need) == 100
+            });
+            short.map(reason).filter(|it| it != "UNSPECIFIED").ok_or("nothing is short".to_owned())
+        })
+        .await?;
+    let (want, got) = (batch, stage.view().pods(A, BATCH).running);
+    stage.claim(SHORT, true, format!("{told}: {got} of {want} batch pods run in A"));
+    Ok(())
+}

@@ -1,0 +1,252 @@
+//! Scenarios of processes that die.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{
+    baseline::level,
+    record::Phase::{Act, Check},
+    stage::{PATIENCE, Played, Stage, Stop},
+    view::is_decided,
+};
+use crate::{
+    cluster::workload::{Class, Workload},
+    fleet::Fleet,
+};
+
+const A: usize = 0;
+const BATCH: Workload = Workload::Plain(Class::Batch);
+
+/// Who leads, as it says itself; a replica that does not run has no say.
+async fn leader(stage: &Stage<'_>) -> Option<usize> {
+    for (number, node) in stage.fleet.coordinators.iter().enumerate() {
+        if node.part.pid().is_none() {
+            continue;
+        }
+        if let Some(status) = stage.fleet.eyes.ask_replica(number).await
+            && status.leader_id == node.part.id
+        {
+            return Some(number);
+        }
+    }
+    None
+}
+
+async fn until_leader(stage: &Stage<'_>) -> Result<usize, Stop> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match leader(stage).await {
+            Some(number) => return Ok(number),
+            None if Instant::now() > deadline => return Err(Stop("nobody leads".to_owned())),
+            None => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
+
+/// All demand of A is served, however it changes.
+async fn served(stage: &Stage<'_>, batch: u32) -> Played {
+    stage.demand(A, BATCH, batch);
+    stage
+        .until(|view| match view.pods(A, BATCH) {
+            pods if pods.settled() => Ok(()),
+            pods => Err(format!("{} of {} run", pods.running, pods.wanted)),
+        })
+        .await
+}
+
+/// Kill the coordinator's leader.
+pub(crate) mod leader {
+    use super::*;
+
+    const SOON: &str = "new leader < 2 s";
+    const UNAFFECTED: &str = "data plane unaffected";
+    pub(crate) const CLAIMS: &[&str] = &[SOON, UNAFFECTED];
+
+    pub(crate) async fn play(stage: &Stage<'_>) -> Played {
+        let old = until_leader(stage).await?;
+        let node = &stage.fleet.coordinators[old];
+        stage.step(Act, &format!("{} leads; it is killed", node.part.id));
+        node.part.kill().await;
+        let begun = Instant::now();
+        stage.step(Check, "another one leads");
+        let new = until_leader(stage).await?;
+        let took = begun.elapsed();
+        let name = &stage.fleet.coordinators[new].part.id;
+        let detail = format!("{name} after {:.2} s", took.as_secs_f64());
+        stage.claim(SOON, took < Duration::from_secs(2) && new != old, detail);
+        stage.step(Check, "demand is served meanwhile");
+        served(stage, level(A, BATCH) + 2).await?;
+        stage.claim(UNAFFECTED, true, "2 more units served with one replica down");
+        stage.step(Check, "the replica comes back");
+        node.part.start().await?;
+        stage.until(|_| stage.fleet.missing().map_or(Ok(()), Err)).await
+    }
+}
+
+/// Kill all replicas.
+pub(crate) mod coordinator {
+    use super::*;
+
+    const CONTINUES: &str = "data plane continues";
+    const RESUMES: &str = "reports resume on return";
+    pub(crate) const CLAIMS: &[&str] = &[CONTINUES, RESUMES];
+
+    pub(crate) async fn play(stage: &Stage<'_>) -> Played {
+        stage.step(Act, "all replicas are killed");
+        for node in &stage.fleet.coordinators {
+            node.part.kill().await;
+        }
+        stage.step(Check, "demand is served without any of them");
+        served(stage, level(A, BATCH) + 4).await?;
+        served(stage, level(A, BATCH)).await?;
+        let gone = stage.fleet.eyes.reports().await.is_empty();
+        stage.claim(CONTINUES, gone, "4 units more, then less, with no replica running");
+        stage.step(Act, "the replicas return");
+        let back = super::super::stage::now() * 1_000_000;
+        for node in &stage.fleet.coordinators {
+            node.part.start().await?;
+        }
+        until_leader(stage).await?;
+        stage.step(Check, "shards report again");
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let reports = stage.fleet.eyes.reports().await;
+            let fresh = reports.iter().filter(|it| it.received_at_unix_ns > back).count();
+            if fresh == stage.fleet.shards.len() {
+                break;
+            }
+            if Instant::now() > deadline {
+                return Err(Stop(format!("{fresh} shards have reported")));
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        stage.claim(RESUMES, true, "both shards have reported since");
+        Ok(())
+    }
+}
+
+/// Kill a shard mid-bootstrap.
+pub(crate) mod shard {
+    use bigfleet_wire::v1alpha1::MachineState;
+
+    use super::*;
+
+    const KEPT: &str = "nothing drained";
+    const REBUILT: &str = "state rebuilt from the provider";
+    const GOES_ON: &str = "what was begun is finished";
+    pub(crate) const CLAIMS: &[&str] = &[KEPT, REBUILT, GOES_ON];
+
+    pub(crate) async fn play(stage: &Stage<'_>) -> Played {
+        let number = stage.fleet.clusters[A].shard;
+        let node = &stage.fleet.shards[number];
+        let pods: BTreeSet<String> = running(stage.fleet);
+        let before = stage.view().serving(A).len();
+        stage.guard(KEPT, move |_, fleet| {
+            let gone = pods.difference(&running(fleet)).count();
+            (gone > 0).then(|| format!("{gone} pods were moved"))
+        });
+        stage.step(Act, "demand in A rises by 4, and machines are bootstrapped");
+        stage.mark();
+        stage.demand(A, BATCH, level(A, BATCH) + 4);
+        stage
+            .until(|view| {
+                let begun = view.general(number, MachineState::Configuring);
+                if begun.is_empty() { Err("none yet".to_owned()) } else { Ok(()) }
+            })
+            .await?;
+        let epoch = stage.view().shards[number].summary.as_ref().map_or(0, |it| it.shard_epoch);
+        stage.step(Act, &format!("{} is killed", node.part.id));
+        node.part.kill().await;
+        stage.pass(Duration::from_secs(2)).await?;
+        stage.step(Act, &format!("{} starts with nothing in memory", node.part.id));
+        node.part.start().await?;
+        let known = stage
+            .until(|view| {
+                let seen = &view.shards[number];
+                let newer = seen.summary.as_ref().is_some_and(|it| it.shard_epoch > epoch);
+                let serving = view.serving(A).len();
+                if newer && seen.answered.is_some() && serving >= before {
+                    return Ok(serving);
+                }
+                Err(format!("{serving} machines of A are known"))
+            })
+            .await?;
+        stage.claim(REBUILT, true, format!("{known} machines of A known, {before} before"));
+        stage.step(Check, "all demand is met");
+        stage.until(|view| view.resting()).await?;
+        stage.claim(GOES_ON, true, "4 units more run");
+        let drains = stage.decisions().into_iter().filter(|it| {
+            it.shard == number && (is_decided(it, "Reclaim") || is_decided(it, "Preempt"))
+        });
+        let drains = drains.count();
+        stage.claim(KEPT, drains == 0, format!("{drains} drains decided"));
+        stage.relieve(KEPT, "no drain, and every pod is where it was");
+        Ok(())
+    }
+
+    fn running(fleet: &Fleet) -> BTreeSet<String> {
+        fleet.clusters[A].running().into_iter().collect()
+    }
+}
+
+/// Stop BigFleet.
+pub(crate) mod everything {
+    use super::*;
+
+    const RUN_ON: &str = "pods run on";
+    const RETURNS: &str = "nothing is drained on return";
+    pub(crate) const CLAIMS: &[&str] = &[RUN_ON, RETURNS];
+
+    const DOWN: Duration = Duration::from_secs(5);
+    const GUIDED: Duration = Duration::from_secs(20);
+
+    pub(crate) async fn play(stage: &Stage<'_>) -> Played {
+        let pods = running(stage.fleet);
+        let count = pods.len();
+        stage.guard(RUN_ON, move |_, fleet| {
+            let gone = pods.difference(&running(fleet)).count();
+            (gone > 0).then(|| format!("{gone} of {count} pods are gone"))
+        });
+        stage
+            .step(Act, "every process of BigFleet stops: replicas, shards, operators, controllers");
+        stage.mark();
+        for cluster in &stage.fleet.clusters {
+            cluster.stop_parts().await;
+        }
+        for node in stage.fleet.shards.iter().chain(&stage.fleet.coordinators) {
+            node.part.kill().await;
+        }
+        let begun = Instant::now();
+        let down = if stage.guided { GUIDED } else { DOWN };
+        stage.step(Check, "pods run on");
+        while begun.elapsed() < down {
+            stage.pass(Duration::from_millis(500)).await?;
+            let seconds = begun.elapsed().as_secs_f64();
+            stage.detail(&format!("BigFleet down for {seconds:.0} s, {count} pods run"));
+        }
+        stage.step(Act, "everything starts again");
+        stage.fleet.heal().await?;
+        stage.until(|_| stage.fleet.missing().map_or(Ok(()), Err)).await?;
+        stage.until(|view| view.resting()).await?;
+        // A few cycles more: a drain would come with the first roll-ups.
+        stage.pass(Duration::from_secs(2)).await?;
+        let seconds = begun.elapsed().as_secs_f64();
+        let drains = stage
+            .decisions()
+            .into_iter()
+            .filter(|it| is_decided(it, "Reclaim") || is_decided(it, "Preempt"));
+        let drains = drains.count();
+        stage.claim(RETURNS, drains == 0, format!("{drains} drains"));
+        stage.relieve(RUN_ON, format!("{count} pods, the same for {seconds:.0} s"));
+        Ok(())
+    }
+
+    fn running(fleet: &Fleet) -> BTreeSet<String> {
+        let clusters = fleet.clusters.iter().enumerate();
+        let pods = clusters.flat_map(|(at, cluster)| {
+            cluster.running().into_iter().map(move |uid| format!("{at}/{uid}"))
+        });
+        pods.collect()
+    }
+}

@@ -1,0 +1,343 @@
+//! Scenarios of demand alone.
+
+use super::{
+    baseline::level,
+    record::Phase::{Act, Check, Precondition},
+    stage::{Played, Stage},
+    view::{View, is_decided, is_rented},
+};
+use crate::{
+    cluster::workload::{Class, Workload},
+    supply::SITES,
+};
+
+const A: usize = 0;
+const B: usize = 1;
+const C: usize = 2;
+const BATCH: Workload = Workload::Plain(Class::Batch);
+const PRODUCTION: Workload = Workload::Plain(Class::Production);
+const CRITICAL: Workload = Workload::Plain(Class::Critical);
+/// Most units that a level can have.
+const MOST: u32 = 40;
+
+fn all_run(view: &View, cluster: usize) -> Result<(), String> {
+    let pods = &view.pods[cluster];
+    match pods.iter().find(|(_, pods)| !pods.settled()) {
+        None => Ok(()),
+        Some((workload, pods)) => {
+            Err(format!("{} of {} {} run", pods.running, pods.wanted, workload.name()))
+        }
+    }
+}
+
+/// Drop demand in A, raise it in B.
+pub(crate) mod moved {
+    use super::*;
+
+    const DRAINED: &str = "machines of A drain to Idle";
+    const WENT: &str = "machines of A go to B";
+    const FREE: &str = "$/h unchanged";
+    pub(crate) const CLAIMS: &[&str] = &[DRAINED, WENT, FREE];
+
+    const DROP: u32 = 8;
+    const RAISE: u32 = 10;
+
+    pub(crate) async fn play(stage: &Stage<'_>) -> Played {
+        let view = stage.view();
+        let (of_a, before) = (view.serving(A), view.dollars());
+        stage.guard(FREE, move |view, _| {
+            let now = view.dollars();
+            (now != before).then(|| format!("${now:.2}/h, before ${before:.2}/h"))
+        });
+        stage.step(Act, "demand in A drops by 8");
+        stage.demand(A, BATCH, level(A, BATCH) - DROP);
+        stage.step(Check, "machines of A drain to Idle");
+        let left = stage
+            .until(|view| {
+                let left: Vec<String> = of_a.difference(&view.serving(A)).cloned().collect();
+                let idle = left.iter().filter(|id| is_idle(view, id)).count();
+                if idle == DROP as usize {
+                    return view.resting().map(|()| left);
+                }
+                let gone = left.len();
+                Err(format!("{gone} of {DROP} have left, {idle} are idle"))
+            })
+            .await?;
+        stage.claim(DRAINED, true, left.join(", "));
+        stage.step(Act, "demand in B rises by 10");
+        stage.demand(B, BATCH, level(B, BATCH) + RAISE);
+        stage.step(Check, "pods of B run on them");
+        let went = stage
+            .until(|view| {
+                all_run(view, B)?;
+                let of_b = view.serving(B);
+                Ok(left.iter().filter(|id| of_b.contains(*id)).cloned().collect::<Vec<_>>())
+            })
+            .await?;
+        // Four others were idle; the rest must be of A.
+        let least = (RAISE - 4) as usize;
+        stage.claim(WENT, went.len() >= least, format!("{}: {}", went.len(), went.join(", ")));
+        stage.relieve(FREE, format!("${before:.2}/h all the time"));
+        Ok(())
+    }
+
+    fn is_idle(view: &View, id: &str) -> bool {
+        use bigfleet_wire::v1alpha1::MachineState::Idle;
+        view.all().any(|machine| machine.id == id && machine.state() == Idle)
+    }
+}
+
+/// +24 units in C, then drop.
+pub(crate) mod burst {
+    use super::*;
+
+    const COMMITTED: &str = "committed machines first, then cloud";
+    const SHED: &str = "cloud shed first";
+    const FREE: &str = "$/h back to what it was";
+    pub(crate) const CLAIMS: &[&str] = &[COMMITTED, SHED, FREE];
+
+    const UNITS: u32 = 24;
+
+    pub(crate) async fn play(stage: &Stage<'_>) -> Played {
+        let shard = stage.fleet.clusters[C].shard;
+        let site = &SITES[shard];
+        let units = level(C, BATCH) + level(C, PRODUCTION) + UNITS;
+        let over = units as usize - site.committed();
+        stage.step(Act, "demand in C rises by 24");
+        stage.demand(C, BATCH, level(C, BATCH) + UNITS);
+        stage.step(Check, "all of it runs");
+        stage.until(|view| all_run(view, C)).await?;
+        let view = stage.view();
+        let idle = view.general(shard, bigfleet_wire::v1alpha1::MachineState::Idle);
+        let unused: Vec<&str> = idle
+            .iter()
+            .filter(|machine| !is_rented(machine))
+            .map(|machine| machine.id.as_str())
+            .collect();
+        let rented = view.rented(shard).len();
+        let detail = format!(
+            "{} of {} committed machines in use, {rented} rented for {over} units, ${:.2}/h",
+            site.committed() - unused.len(),
+            site.committed(),
+            view.dollars()
+        );
+        stage.claim(COMMITTED, unused.is_empty() && rented == over, detail);
+        if stage.guided {
+            stage.pass(std::time::Duration::from_secs(3)).await?;
+        }
+        stage.step(Act, "demand in C drops by 24");
+        stage.mark();
+        stage.demand(C, BATCH, level(C, BATCH));
+        stage.step(Check, "what is dear leaves first");
+        stage.until(|view| view.resting()).await?;
+        let cloud = |id: &str| view.all().any(|machine| machine.id == id && is_rented(machine));
+        let order: Vec<bool> = stage
+            .decisions()
+            .iter()
+            .filter(|it| it.shard == shard && is_decided(it, "Reclaim"))
+            .map(|it| cloud(&it.record.machine_id))
+            .collect();
+        let first = order.iter().take_while(|cloud| **cloud).count();
+        let late = order.iter().skip(first).filter(|cloud| **cloud).count();
+        let detail = format!("{first} rented machines, then {} committed", order.len() - first);
+        stage.claim(SHED, first >= over && late == 0, detail);
+        stage.step(Check, "rented machines are given back");
+        stage
+            .until(|view| match view.dollars() {
+                0.0 => Ok(()),
+                dollars => Err(format!("${dollars:.2}/h")),
+            })
+            .await?;
+        stage.claim(FREE, true, "$0.00/h");
+        Ok(())
+    }
+}
+
+/// Load all.
+pub(crate) mod saturate {
+    use bigfleet_wire::v1alpha1::{MachineState::Configured, UnmetReason};
+
+    use super::*;
+
+    const CEILING: &str = "ceiling reached: every machine works";
+    const REASONS: &str = "shortfalls appear, each with a reason";
+    const ONLY_BATCH: &str = "production is served in full";
+    pub(crate) const CLAIMS: &[&str] = &[CEILING, REASONS, ONLY_BATCH];
+
+    pub(crate) async fn play(stage: &Stage<'_>) -> Played {
+        stage.step(Act, "batch demand rises to 40 in every cluster");
+        for cluster in [A, B, C] {
+            stage.demand(cluster, BATCH, MOST);
+        }
+        stage.step(Check, "every machine works");
+        let total: usize = SITES.iter().map(|site| site.general()).sum();
+        stage
+            .until(|view| {
+                let busy: usize = (0..2).map(|shard| view.general(shard, Configured).len()).sum();
+                if busy == total { Ok(()) } else { Err(format!("{busy} of {total} work")) }
+            })
+            .await?;
+        let dollars = stage.view().dollars();
+        stage.claim(CEILING, true, format!("{total} of {total}, ${dollars:.2}/h"));
+        stage.step(Check, "what is short says why");
+        let told = stage
+            .until(|view| {
+                let unmet = view.unmet();
+                let told: Vec<String> = unmet
+                    .iter()
+                    .filter(|need| need.unmet_reason() != UnmetReason::Unspecified)
+                    .map(|need| format!("{}: {}", need.cluster_id, reason(need)))
+                    .collect();
+                if told.len() >= 2 && told.len() == unmet.len() {
+                    return Ok(told);
+                }
+                Err(format!("{} of {} tell why", told.len(), unmet.len()))
+            })
+            .await?;
+        stage.claim(REASONS, true, told.join("; "));
+        stage
+            .until(|view| {
+                let lacking = [A, B, C].iter().find(|at| !view.pods(**at, PRODUCTION).settled());
+                lacking.map_or(Ok(()), |at| Err(format!("cluster {at} lacks production")))
+            })
+            .await?;
+        let view = stage.view();
+        let higher = view.unmet().iter().any(|need| priority(need) > Class::Batch.priority());
+        stage.claim(ONLY_BATCH, !higher, "only needs of priority 100 are short");
+        Ok(())
+    }
+}
+
+/// The priority of a need.
+pub(super) fn priority(need: &bigfleet_wire::v1alpha1::NeedView) -> i32 {
+    need.need.as_ref().map_or(0, |need| need.priority)
+}
+
+/// What the engine said of an unmet need.
+pub(super) fn reason(need: &bigfleet_wire::v1alpha1::NeedView) -> String {
+    let detail = need.unmet_detail().as_str_name().trim_start_matches("UNMET_DETAIL_");
+    match detail {
+        "UNSPECIFIED" => {
+            need.unmet_reason().as_str_name().trim_start_matches("UNMET_REASON_").to_owned()
+        }
+        detail => detail.to_owned(),
+    }
+}
+
+/// Full fleet, then critical.
+pub(crate) mod preemption {
+    use bigfleet_wire::v1alpha1::MachineState::Configured;
+
+    use super::*;
+
+    const PREEMPTS: &str = "machines are preempted for the critical pods";
+    const GRACE: &str = "grace follows the priority gap";
+    const ONLY_BATCH: &str = "only batch is short";
+    pub(crate) const CLAIMS: &[&str] = &[PREEMPTS, GRACE, ONLY_BATCH];
+
+    const CRITICAL_UNITS: u32 = 8;
+
+    pub(crate) async fn play(stage: &Stage<'_>) -> Played {
+        let shard = stage.fleet.clusters[A].shard;
+        let total = SITES[shard].general();
+        stage.step(Precondition, "batch and production fill every machine of the shard");
+        stage.demand(B, BATCH, 0);
+        stage.demand(A, BATCH, MOST);
+        let rest = total as u32 - MOST - level(B, PRODUCTION);
+        stage.demand(A, PRODUCTION, rest);
+        stage
+            .until(|view| {
+                let busy = view.general(shard, Configured).len();
+                all_run(view, A)?;
+                all_run(view, B)?;
+                if busy == total { view.resting() } else { Err(format!("{busy} of {total} work")) }
+            })
+            .await?;
+        stage.step(Act, "B asks for 8 critical units");
+        stage.mark();
+        stage.demand(B, CRITICAL, CRITICAL_UNITS);
+        stage.step(Check, "all critical and production pods run");
+        stage
+            .until(|view| {
+                all_run(view, B)?;
+                let production = view.pods(A, PRODUCTION);
+                match production.settled() {
+                    true => Ok(()),
+                    false => Err(format!("{} of {rest} production run in A", production.running)),
+                }
+            })
+            .await?;
+        let preempts: Vec<_> =
+            stage.decisions().into_iter().filter(|it| is_decided(it, "Preempt")).collect();
+        stage.claim(PREEMPTS, !preempts.is_empty(), format!("{} machines", preempts.len()));
+        let gap = |it: &crate::eyes::Decision| {
+            i64::from(it.record.preemptor_priority) - i64::from(it.record.priority)
+        };
+        let wrong = preempts.iter().find(|it| it.record.grace_seconds != grace(gap(it)));
+        let detail = match wrong {
+            Some(it) => {
+                let record = &it.record;
+                format!("{}: gap {}, grace {} s", record.machine_id, gap(it), record.grace_seconds)
+            }
+            None => graces(&preempts),
+        };
+        stage.claim(GRACE, wrong.is_none(), detail);
+        stage.step(Check, "only batch is short");
+        stage
+            .until(|view| {
+                let unmet = view.unmet();
+                let higher = unmet.iter().find(|it| priority(it) > Class::Batch.priority());
+                match higher {
+                    Some(need) => Err(format!("{} lacks more than batch", need.cluster_id)),
+                    None if unmet.is_empty() => Err("nothing is short yet".to_owned()),
+                    None => Ok(()),
+                }
+            })
+            .await?;
+        let pods = stage.view().pods(A, BATCH);
+        stage.claim(ONLY_BATCH, true, format!("{} batch pods wait in A", pods.pending));
+        Ok(())
+    }
+
+    /// Engine chapter §2.
+    pub(super) const fn grace(gap: i64) -> i64 {
+        match gap {
+            900_001.. => 10,
+            500_001.. => 30,
+            100_001.. => 120,
+            _ => 600,
+        }
+    }
+
+    fn graces(preempts: &[crate::eyes::Decision]) -> String {
+        let mut counts: std::collections::BTreeMap<i64, usize> = Default::default();
+        for it in preempts {
+            *counts.entry(it.record.grace_seconds).or_default() += 1;
+        }
+        let texts: Vec<String> =
+            counts.iter().map(|(grace, count)| format!("{count} with {grace} s")).collect();
+        texts.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn graces_are_those_of_the_engine_chapter() {
+        for (gap, grace) in [
+            (999_900, 10),
+            (900_001, 10),
+            (900_000, 30),
+            (500_001, 30),
+            (500_000, 120),
+            (100_001, 120),
+            (100_000, 600),
+            (99_900, 600),
+            (0, 600),
+        ] {
+            assert_eq!(preemption::grace(gap), grace, "{gap}");
+        }
+    }
+}
