@@ -38,5 +38,5 @@ pub use self::{
     dashboard::Dashboard,
     error::Error,
     routes::{Route, TABLE as ROUTES},
-    source::metrics::Target,
+    source::{clusters::KnownClusters, metrics::Target},
 };

@@ -48,7 +48,7 @@ impl Sources {
             metrics: MetricsSource::new(metrics),
             shards: Shards::new(coordinator.clone(), security),
             coordinator,
-            clusters: Clusters::open(config.kubeconfig.as_deref())?,
+            clusters: Clusters::open(config.kubeconfig.as_deref(), &config.clusters)?,
         })
     }
 }

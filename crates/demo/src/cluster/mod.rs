@@ -142,6 +142,11 @@ impl Cluster {
         Ok(this)
     }
 
+    /// Its API server.
+    pub(crate) fn client(&self) -> kube::Client {
+        self.server.client()
+    }
+
     fn follow(&self) {
         let mut tasks = lock(&self.tasks);
         let client = self.server.client();

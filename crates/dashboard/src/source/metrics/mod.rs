@@ -76,7 +76,7 @@ impl Span {
     /// Which one this is.
     #[must_use]
     pub(crate) fn index(self, second: i64) -> Option<usize> {
-        let at = second.checked_sub(self.start)?.checked_div(self.step)?;
+        let at = second.checked_sub(self.start)?.checked_div_euclid(self.step)?;
         usize::try_from(at).ok().filter(|at| *at < self.count)
     }
 }
