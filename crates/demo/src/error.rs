@@ -65,6 +65,14 @@ pub enum Error {
     /// Threads, sockets, the terminal.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// A list that was not played to its end has shown nothing.
+    #[error("stopped after {played} of {of} runs")]
+    Unfinished {
+        /// Runs that ended.
+        played: usize,
+        /// Runs that were asked for.
+        of: usize,
+    },
     /// What the demo exists to show was not so.
     #[error("{0} of the scenarios failed their own claims; the table says which")]
     ClaimsFailed(usize),

@@ -1,8 +1,9 @@
 //! Flags of `bigfleet demo` (experience chapter §8).
 
 use bigfleet_net::{
-    flags::{DiagnosticFlags, LogFlags},
+    flags::{DiagnosticFlags, LogFlags, LogFormat},
     listen::ListenAddr,
+    telemetry::LogLevel,
 };
 use clap::Args;
 
@@ -49,9 +50,19 @@ pub struct DemoFlags {
     #[arg(long, conflicts_with_all = ["headless", "tui"])]
     pub hosted: bool,
 
-    /// `--log-…`.
-    #[command(flatten)]
-    pub log: LogFlags,
+    /// off, error, warn, info, debug or trace; off with --tui
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        env = "BIGFLEET_LOG_LEVEL",
+        default_value = "error",
+        default_value_if("tui", "true", "off")
+    )]
+    pub log_level: LogLevel,
+
+    /// Form of log lines on stderr
+    #[arg(long, value_name = "FORMAT", env = "BIGFLEET_LOG_FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
 
     /// `--debug-endpoints`, `--otlp-endpoint`.
     #[command(flatten)]
@@ -59,6 +70,11 @@ pub struct DemoFlags {
 }
 
 impl DemoFlags {
+    /// What is logged: little, for a fleet whose parts are killed complains a lot.
+    pub(crate) fn log(&self) -> LogFlags {
+        LogFlags { log_level: self.log_level.clone(), log_format: self.log_format }
+    }
+
     /// What is to be played, in order.
     pub(crate) fn scenarios(&self) -> Result<Vec<&'static scenario::Scenario>, Error> {
         match self.scenario.as_deref() {

@@ -1,6 +1,9 @@
 //! The whole fleet: processes, clouds, clusters, and eyes on them.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use bigfleet_net::tls::Security;
 use bigfleet_provider_sim::{Freeze, Selector, SetStock};
@@ -13,11 +16,11 @@ use crate::{
     Error,
     cluster::{Cluster, workload::Workload},
     eyes::Eyes,
-    leash,
     part::Part,
     pki::{Material, Pki},
     ports,
     supply::{GENERAL, SITES, Supply},
+    terminal,
 };
 
 /// How long the fleet may take to come up before that is an error.
@@ -36,6 +39,8 @@ pub(crate) struct Fleet {
     pub(crate) eyes: Eyes,
     /// The identity of whoever only looks.
     pub(crate) reader: Security,
+    /// Where `bigfleetctl` reads how to reach it.
+    pub(crate) config: PathBuf,
     keeper: Part,
     directory: TempDir,
 }
@@ -56,8 +61,7 @@ impl Fleet {
     pub(crate) async fn start(seed: u64) -> Result<Self, Error> {
         let directory = tempfile::Builder::new().prefix("bigfleet-demo-").tempdir()?;
         let root = directory.path();
-        let keep = vec![leash::KEEP.to_owned(), root.display().to_string()];
-        let keeper = Part::new("keeper", keep, root);
+        let keeper = Part::keeper(root);
         keeper.start().await?;
         let pki = Pki::new(root.join("tls"))?;
         let ports: [String; 13] = ports::free()?;
@@ -93,11 +97,22 @@ impl Fleet {
             let security = pki.issue(&format!("cluster/cluster-{id}"))?.security()?;
             clusters.push(Cluster::start(id, shard, &shards[shard].addr, security)?);
         }
-        let reader = pki.issue("readonly")?.security()?;
-        let admin = pki.issue("admin")?.security()?;
+        let (reader, admin) = (pki.issue("readonly")?, pki.issue("admin")?);
+        let config = terminal::write(root, &grpc, &reader, &admin)?;
+        let (reader, admin) = (reader.security()?, admin.security()?);
         let addresses: Vec<String> = shards.iter().map(|node| node.addr.clone()).collect();
         let eyes = Eyes::open(&addresses, &grpc, &reader, &admin)?;
-        Ok(Self { coordinators, shards, supplies, clusters, eyes, reader, keeper, directory })
+        Ok(Self {
+            coordinators,
+            shards,
+            supplies,
+            clusters,
+            eyes,
+            reader,
+            config,
+            keeper,
+            directory,
+        })
     }
 
     /// Everybody answers: a leader, shards with machines, a session for each cluster.

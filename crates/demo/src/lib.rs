@@ -26,6 +26,7 @@ mod scenario;
 mod show;
 mod state;
 mod supply;
+mod terminal;
 mod tui;
 
 use std::sync::Arc;
@@ -42,7 +43,10 @@ use show::Show;
 /// When it does not start, when a part dies that should not, when a claim failed.
 pub async fn run(flags: &DemoFlags) -> Result<(), Error> {
     flags.check()?;
-    let telemetry = Telemetry::init("bigfleet-demo", &flags.log, &flags.diagnostics)?;
+    if flags.tui {
+        tui::check()?;
+    }
+    let telemetry = Telemetry::init("bigfleet-demo", &flags.log(), &flags.diagnostics)?;
     let stop = Shutdown::on_signal()?;
     if flags.hosted {
         let ended = hosted::run(flags, &stop).await;

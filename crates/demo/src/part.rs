@@ -24,6 +24,8 @@ pub(crate) struct Part {
     pub(crate) id: String,
     args: Vec<String>,
     log: PathBuf,
+    /// Whether it ends by itself after the demo, as the keeper must.
+    outlives: bool,
     child: Mutex<Option<Child>>,
     /// 0 while it does not run.
     pid: AtomicU32,
@@ -36,9 +38,16 @@ impl Part {
             id: id.to_owned(),
             args,
             log: directory.join(format!("{id}.log")),
+            outlives: false,
             child: Mutex::new(None),
             pid: AtomicU32::new(0),
         }
+    }
+
+    /// The one that removes the directory when all is over, however it came to that.
+    pub(crate) fn keeper(directory: &Path) -> Self {
+        let args = vec![leash::KEEP.to_owned(), directory.display().to_string()];
+        Self { outlives: true, ..Self::new("keeper", args, directory) }
     }
 
     /// Starts it; what it says goes into its log.
@@ -58,7 +67,11 @@ impl Part {
             }
         }
         command.arg(leash::PART).args(&self.args);
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log).kill_on_drop(true);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .kill_on_drop(!self.outlives);
         // Ctrl-C is for the demo, which ends its children itself.
         command.process_group(0);
         let child = command.spawn().map_err(failed)?;

@@ -70,6 +70,11 @@ fn write(path: &Path, text: &str) -> Result<(), Error> {
 }
 
 impl Material {
+    /// Certificate, key and CA bundle.
+    pub(crate) fn paths(&self) -> [&Path; 3] {
+        [&self.cert, &self.key, &self.ca]
+    }
+
     /// As a process is told.
     pub(crate) fn flags(&self) -> [String; 3] {
         [("cert", &self.cert), ("key", &self.key), ("ca", &self.ca)]

@@ -42,6 +42,18 @@ impl Process {
         variables: &[(&str, &str)],
         log: &Path,
     ) -> Self {
+        Self::spawn_heard(program, args, variables, log, Stdio::null())
+    }
+
+    /// The same, with what it prints sent there.
+    #[must_use]
+    pub fn spawn_heard(
+        program: &Path,
+        args: &[String],
+        variables: &[(&str, &str)],
+        log: &Path,
+        printed: Stdio,
+    ) -> Self {
         let file = File::options().create(true).append(true).open(log).unwrap();
         let mut command = Command::new(program);
         // What tests are told by is not for the binaries.
@@ -49,7 +61,7 @@ impl Process {
             command.env_remove(name);
         }
         command.args(args).envs(variables.iter().copied());
-        let child = command.stdout(Stdio::null()).stderr(file).kill_on_drop(true);
+        let child = command.stdout(printed).stderr(file).kill_on_drop(true);
         Self { child: child.spawn().unwrap(), log: log.to_owned() }
     }
 

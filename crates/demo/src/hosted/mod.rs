@@ -5,6 +5,7 @@ mod table;
 
 use std::{
     collections::HashMap,
+    io::Write as _,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -43,6 +44,8 @@ struct Tenant {
     guide: Arc<Guide>,
     calls: Router,
     stop: Shutdown,
+    /// When its session ends in any case, by the wall clock.
+    ends: i64,
 }
 
 /// All of them.
@@ -61,7 +64,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Serves visitors until the stop.
 pub(crate) async fn run(flags: &DemoFlags, stop: &Shutdown) -> Result<(), Error> {
     let server = Server::bind(&flags.listen).await?;
-    tracing::info!(url = server.url, "serving visitors");
+    writeln!(std::io::stdout(), "visitors   {}", server.url)?;
     let host = Arc::new(Host {
         seed: flags.seed,
         table: Mutex::default(),
@@ -149,15 +152,17 @@ async fn open(State(host): State<Arc<Host>>) -> Response {
     let (stop, now) = (Shutdown::new(), Instant::now());
     let guide = Guide::new(show.clone(), Surroundings::default(), stop.clone());
     let calls = guide::router(guide.clone());
-    let playing = show.clone();
-    tokio::spawn(async move { playing.play(Piece::Reset).await });
-    let tenant = Tenant { show, guide, calls, stop };
+    let (playing, until) = (show.clone(), stop.clone());
+    tokio::spawn(async move {
+        playing.play(Piece::Reset).await;
+        tokio::select! {
+            () = playing.look_after() => {}
+            () = until.requested() => {}
+        }
+    });
+    let ends = wall(lock(&host.table).begin(secret.clone(), now), now);
+    let tenant = Tenant { show, guide, calls, stop, ends };
     lock(&host.tenants).insert(secret.clone(), tenant);
-    lock(&host.table).begin(secret.clone(), now);
-    let ends = match host.touch(&secret) {
-        Ok(ends) => ends.0,
-        Err(_) => stage::now(),
-    };
     answer(StatusCode::CREATED, &json!({"session": secret, "endsAtUnixMs": ends}))
 }
 
@@ -173,13 +178,18 @@ impl Host {
     fn touch(&self, secret: &str) -> Result<(i64, i64), Refusal> {
         let now = Instant::now();
         let (end, idle) = lock(&self.table).touch(secret, now)?;
-        let wall = |at: Instant| stage::now() + at.duration_since(now).as_millis() as i64;
-        let ends = (wall(end), wall(idle));
+        let mut ends = (wall(end, now), wall(idle, now));
         if let Some(tenant) = lock(&self.tenants).get(secret) {
+            ends.0 = tenant.ends;
             tenant.guide.session(ends);
         }
         Ok(ends)
     }
+}
+
+/// A moment by the wall clock, which says `now` now.
+fn wall(at: Instant, now: Instant) -> i64 {
+    stage::now() + at.duration_since(now).as_millis() as i64
 }
 
 async fn dispatch(State(host): State<Arc<Host>>, request: Request) -> Response {
