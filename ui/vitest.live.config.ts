@@ -5,8 +5,8 @@ export default defineConfig({
     include: ['tests/live/**/*.test.ts'],
     environment: 'node',
     globalSetup: 'tests/live/setup.ts',
-    // One demo and one Chromium at a time.
-    fileParallelism: false,
+    // Half of it waits for sources that do not answer.
+    maxWorkers: 2,
     testTimeout: 90_000,
     hookTimeout: 90_000,
   },

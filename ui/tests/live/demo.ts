@@ -85,17 +85,15 @@ export class Hand {
     }
   }
 
-  /** At the baseline, whatever was before. */
-  async rested(): Promise<State> {
-    await this.until('nothing runs', (state) => state.demo.ready && state.run?.state !== 'running');
-    await this.post('reset', {});
-    return this.until('the baseline', (state) => state.run?.name === 'reset' && state.run.state === 'passed');
-  }
-
   /** More demand than machines: needs of every kind, with their reasons. */
   async pressed(): Promise<State> {
     await this.until('nothing runs', (state) => state.demo.ready && state.run?.state !== 'running');
-    for (const workspace of ['a', 'b', 'c']) await this.post('demand', { workspace, tier: 'batch', level: 40 });
+    // B comes first, so that it is A that waits.
+    await this.post('demand', { workspace: 'b', tier: 'batch', level: 40 });
+    await this.until('B has it all', (state) =>
+      state.workspaces.some((one) => one.id === 'b' && one.pods.batch?.running === 40),
+    );
+    for (const workspace of ['a', 'c']) await this.post('demand', { workspace, tier: 'batch', level: 40 });
     await this.post('demand', { workspace: 'c', tier: 'critical', level: 3 });
     return this.until('what is short says why', (state) =>
       ['shard-0', 'shard-1'].every((shard) =>

@@ -1,25 +1,31 @@
-// The guide on a running demo.
+// The guide on a demo of its own, for it changes what the fleet wants.
 
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { accessible } from '../browser/axe';
 import { ARTEFACTS, launch } from '../browser/browser';
-import { Hand } from './demo';
+import { Demo, Hand } from './demo';
 import { broken, firstPaint, openLive, seen } from './page';
 
-const { guide } = inject('where');
-const hand = new Hand(guide);
+let demo: Demo;
+let guide: string;
+let hand: Hand;
 let browser: Browser;
 let page: Page;
 let errors: string[];
 
 beforeAll(async () => {
-  browser = await launch();
+  [demo, browser] = await Promise.all([Demo.start(), launch()]);
+  guide = demo.where.guide;
+  hand = new Hand(guide);
+  await hand.until('the baseline', (state) => state.run?.name === 'reset' && state.run.state === 'passed');
 });
-afterAll(() => browser?.close());
+afterAll(async () => {
+  await browser?.close();
+  expect(await demo?.stop(), 'what the demo leaves behind').toEqual([]);
+});
 beforeEach(async () => {
-  await hand.rested();
-  ({ page, errors } = await openLive(browser));
+  ({ page, errors } = await openLive(browser, { guide }));
 });
 afterEach(async () => {
   await page.close();
@@ -28,9 +34,8 @@ afterEach(async () => {
 
 describe('the guide', () => {
   it('paints in less than a second, and shows the fleet at rest', async () => {
-    await page.goto(guide);
+    expect(await firstPaint(page, guide), 'first paint').toBeLessThan(1000);
     await seen(page, 'Owned bare metal');
-    expect(await firstPaint(page), 'first paint').toBeLessThan(1000);
     for (const text of [
       '$0.00/h',
       'Cluster A',
@@ -50,9 +55,8 @@ describe('the guide', () => {
     await page.goto(guide);
     await page.getByRole('button', { name: /Move/ }).click();
     await page.getByRole('button', { name: /^Run/ }).click();
-    await seen(page, 'running');
+    await page.getByRole('button', { name: 'Reset', disabled: true }).waitFor();
     await page.screenshot({ path: `${ARTEFACTS}/live-guide-running.png` });
-    expect(await page.getByRole('button', { name: 'Reset' }).isDisabled()).toBe(true);
     const claims = page.getByRole('list', { name: 'Claims' });
     await page.getByText('claim holds').filter({ visible: true }).last().waitFor({ timeout: 60_000 });
     const told = (await hand.state()).run;

@@ -14,7 +14,7 @@ export function binary(name: string, variable: string): string {
   const places = named ? [named] : ['debug', 'release'].map((profile) => join(target, profile, name));
   const found = places.find((place) => existsSync(place));
   if (!found)
-    throw new Error(`no ${name} at ${places.join(' or ')}; run \`cargo build -p ${name}\`, or set ${variable}`);
+    throw new Error(`no ${name} at ${places.join(' or ')}; run \`cargo build --bin ${name}\`, or set ${variable}`);
   return found;
 }
 
