@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { feed } from './feed';
+import { inDashboard, whyLink } from './links';
 import { STORY } from './story';
 import type { DemoDecision } from './types';
 
@@ -74,4 +75,11 @@ it('every scenario of the specification has its story', () => {
     'accident',
     'kill-switch-and-dry-run',
   ]);
+});
+
+it('links into the dashboard, whether or not its address ends with a slash', () => {
+  for (const base of ['http://h:1', 'http://h:1/']) expect(inDashboard(base, 'decisions')).toBe('http://h:1/decisions');
+  expect(whyLink('http://h:1', { shard: 's', cluster: 'c', fingerprint: 'p=1|x', group: '' })).toBe(
+    'http://h:1/needs?cluster=c&need=p%3D1%7Cx&of=c&shard=s',
+  );
 });

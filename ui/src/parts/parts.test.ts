@@ -1,3 +1,4 @@
+import { beginning } from './beginning';
 import { describe, expect, it } from 'vitest';
 import { inOrder, STATES } from './colours';
 import { natural, sortRows } from './sort';
@@ -47,4 +48,22 @@ describe('the window', () => {
     expect(scrollFor(0, 34, 100, 600)).toBe(0);
     expect(scrollFor(100, 34, 0, 600)).toBe(101 * 34 - 600);
   });
+});
+
+describe('where a plot begins', () => {
+  const nulls = (n: number): null[] => new Array<null>(n).fill(null);
+  it.each([
+    ['at once', [[1, 2, 3]], 0],
+    [
+      'one before the first known of any series',
+      [
+        [...nulls(50), ...Array(30).fill(1)],
+        [...nulls(40), ...Array(40).fill(0)],
+      ],
+      39,
+    ],
+    ['with enough points to be a line', [[...nulls(118), 1, 2]], 100],
+    ['with the range where nothing is known', [nulls(120)], 0],
+    ['nowhere', [], 0],
+  ])('%s', (_, series, from) => expect(beginning(series as (number | null)[][])).toBe(from));
 });

@@ -366,12 +366,14 @@ describe('what if', () => {
   it('asks the engine and keeps the question in the URL', async () => {
     await page.goto(stub.url('/whatif'));
     await seen('Nothing asked yet');
+    await page.waitForFunction(() => document.querySelector<HTMLInputElement>('[data-search]')?.value !== '');
     await page.getByRole('button', { name: 'Ask the engine' }).click();
     await seen('after preempting lower work');
     expect(JSON.parse(query('need') ?? '')).toMatchObject({ aggregateResources: { 'nvidia.com/gpu': '64' } });
   });
   it('says what is wrong before it asks, and what the gate says after', async () => {
     await page.goto(stub.url('/whatif'));
+    await page.waitForFunction(() => document.querySelector<HTMLInputElement>('[data-search]')?.value !== '');
     const total = page.getByRole('textbox', { name: /Total of/ });
     await total.fill('lots');
     await page.getByRole('button', { name: 'Ask the engine' }).click();

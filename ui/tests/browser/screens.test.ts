@@ -29,7 +29,7 @@ const SCREENS: Record<string, { path: string; wants: Record<string, Wanted> }> =
     wants: {
       normal: { text: ['$184.32/h', 'Outranked', 'Provision'] },
       unwired: METRICS,
-      empty: { text: ['No need is unmet.', 'none moved in 2 min', 'No actions in this time.'] },
+      empty: { text: ['No need is unmet.', 'none moved in 2 min', 'No samples in this time.'] },
       partial: { text: [UNKNOWN, 'not known', 'Not known.'], never: ['$0.00/h', 'No need is unmet.'] },
       full: { text: ['4M'] },
     },

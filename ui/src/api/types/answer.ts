@@ -24,6 +24,8 @@ export interface Config extends Answer {
   prometheusWired: boolean;
   coordinatorWired: boolean;
   kubeconfigWired: boolean;
+  /** `scrape`: this process reads metrics itself and keeps an hour of them. */
+  metricsBy?: string | null;
   plaintext: boolean;
   openToNetwork: boolean;
   authMode: string;

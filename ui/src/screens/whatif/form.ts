@@ -15,6 +15,15 @@ export interface Form {
   reclamation: string;
 }
 
+/** Topology keys that machines carry, by their providers' contract. */
+const RACK = 'topology.bigfleet/rack';
+export const TOPOLOGY_KEYS: readonly string[] = ['topology.kubernetes.io/zone', RACK, 'kubernetes.io/hostname'];
+
+/** The choice for a field: a link may name a key that nobody offers. */
+export function keysWith(key: string): string[] {
+  return key === '' || TOPOLOGY_KEYS.includes(key) ? [...TOPOLOGY_KEYS] : [...TOPOLOGY_KEYS, key];
+}
+
 /** 64 GPUs in one rack. */
 export function emptyForm(): Form {
   return {
@@ -22,7 +31,7 @@ export function emptyForm(): Form {
     priority: 1000,
     resources: [{ name: 'nvidia.com/gpu', total: '64', unit: '8' }],
     requirements: [],
-    same: 'topology.kubernetes.io/rack',
+    same: RACK,
     spreadKey: '',
     maxSkew: 1,
     interruption: '0',

@@ -122,7 +122,7 @@ export class Fleet {
     const many = this.size === FULL ? 2000 : 40;
     return {
       cluster, capacityRequests: many, pendingCapacityRequests: 3, capacityRequestsByPhase: { Pending: 3, Acknowledged: many - 3 }, upcomingNodes: 24, upcomingNodesByPhase: { Ready: 19, Provisioning: 2, Registered: 1, Draining: 1, Failed: 1 },
-      requests: Array.from({ length: many }, (_, index) => ({ namespace: index % 3 ? 'shop' : 'ml', name: `web-${String(index).padStart(4, '0')}`, phase: index < 3 ? 'Pending' : 'Acknowledged', priority: index % 2 ? 1000 : 100, resources: { cpu: '2', memory: '8Gi' }, requirements: [{ key: 'topology.kubernetes.io/zone', operator: 'In', values: ['eu-west-1a'] }], interruptionPenalty: '16', reclamationPenalty: null, coLocation: index % 9 ? null : { topologyKey: 'topology.kubernetes.io/rack' }, satisfied: index < 3 ? null : index < 7 ? 'False' : 'True', reason: index < 3 ? null : index < 7 ? 'PriorityStarved' : 'Satisfied', message: index < 7 ? 'matching machines exist but went to higher needs' : null, createdAt: new Date(this.now - index * 61_000).toISOString() })),
+      requests: Array.from({ length: many }, (_, index) => ({ namespace: index % 3 ? 'shop' : 'ml', name: `web-${String(index).padStart(4, '0')}`, phase: index < 3 ? 'Pending' : 'Acknowledged', priority: index % 2 ? 1000 : 100, resources: { cpu: '2', memory: '8Gi' }, requirements: [{ key: 'topology.kubernetes.io/zone', operator: 'In', values: ['eu-west-1a'] }], interruptionPenalty: '16', reclamationPenalty: null, coLocation: index % 9 ? null : { topologyKey: 'topology.bigfleet/rack' }, satisfied: index < 3 ? null : index < 7 ? 'False' : 'True', reason: index < 3 ? null : index < 7 ? 'PriorityStarved' : 'Satisfied', message: index < 7 ? 'matching machines exist but went to higher needs' : null, createdAt: new Date(this.now - index * 61_000).toISOString() })),
       nodes: Array.from({ length: 24 }, (_, index) => ({ name: `un-m-${index}`, machineId: `m-${String(index).padStart(5, '0')}`, phase: index === 0 ? 'Failed' : index < 3 ? 'Provisioning' : index === 3 ? 'Draining' : 'Ready', nodeName: index < 3 ? null : `node-${index}`, providerId: `sim://${index}`, instanceType: TYPES[index % 5] as string, zone: ZONES[index % 3] as string, resources: { cpu: '8' }, lastError: index === 0 ? 'launch failed: InsufficientInstanceCapacity' : null, createdAt: new Date(this.now - index * 3600_000).toISOString() })),
       requestsTruncated: this.size === FULL, nodesTruncated: false, ...this.answer(),
     };
@@ -141,7 +141,7 @@ export class Fleet {
       coordinator: { raftTerm: 7, applyRatePerSec: 12.4, applyErrorRatePerSec: 0, pendingInstructionsTotal: 2, lastExportUnixSeconds: Date.now() / 1000 - 1900, transfersByPhase: { draining: 3, handover: 1 }, recovering: false, leaderId: 'coordinator-1' },
       replicas: ['coordinator-0', 'coordinator-1', 'coordinator-2'].map((nodeId, index) => ({ address: `${nodeId}.bigfleet:7790`, nodeId, role: index === 1 ? 'leader' : 'follower', phase: 'open', term: 7, commitIndex: 18_402, appliedIndex: 18_402 - index, lag: index, voters: [], error: null })),
       shards: Array.from({ length: this.size.shards }, (_, index) => ({ shardId: `shard-${index}`, address: `shard-${index}.bigfleet:7780`, registeredAtUnixNs: (this.now - 86_400_000) * 1e6, lastHeartbeatUnixNs: this.computed() })),
-      domainAssignments: Array.from({ length: this.size.domains }, (_, index) => ({ topologyKey: index % 3 ? 'topology.kubernetes.io/rack' : 'topology.kubernetes.io/zone', topologyValue: index % 3 ? `rack-${index}` : `zone-${index}`, shardId: `shard-${index % this.size.shards}` })),
+      domainAssignments: Array.from({ length: this.size.domains }, (_, index) => ({ topologyKey: index % 3 ? 'topology.bigfleet/rack' : 'topology.kubernetes.io/zone', topologyValue: index % 3 ? `rack-${index}` : `zone-${index}`, shardId: `shard-${index % this.size.shards}` })),
       domainsNext: null,
       quotas: [{ provider: 'ec2', region: 'eu-west-1', perShard: { 'shard-0': 400, 'shard-1': 400, 'shard-2': 200 } }],
       providers: [{ name: 'ec2', address: 'provider-ec2.bigfleet:7788', region: 'eu-west-1' }, { name: 'metal', address: 'provider-static.bigfleet:7788', region: '' }],
@@ -174,7 +174,7 @@ export class Fleet {
       arrivalUnixNanos: (this.now - index * 97_000) * 1e6, satisfied: !unmet,
       need: {
         requirements: gang
-          ? [{ key: 'topology.kubernetes.io/rack', operator: 'Same', values: [] }, { key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['p5.48xlarge'] }]
+          ? [{ key: 'topology.bigfleet/rack', operator: 'Same', values: [] }, { key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['p5.48xlarge'] }]
           : [{ key: 'topology.kubernetes.io/zone', operator: 'In', values: [ZONES[profile % 3] as string] }, ...(profile % 2 ? [{ key: 'kubernetes.io/arch', operator: 'In', values: ['arm64'] }] : [])],
         aggregateResources: gang ? { 'nvidia.com/gpu': '64', cpu: '768', memory: '8Ti' } : { cpu: String(cpu), memory: `${cpu * 4}Gi` },
         minUnit: gang ? { 'nvidia.com/gpu': '8', cpu: '96', memory: '1Ti' } : { cpu: '2', memory: '8Gi' },
@@ -206,7 +206,7 @@ export class Fleet {
     return {
       id: `m-${String(index).padStart(5, '0')}`, state, sinceUnixNanos: (this.now - Math.floor(roll() * 9e7)) * 1e6, instanceType: TYPES[index % 5] as string, zone: ZONES[index % 3] as string, capacityType,
       pricePerHour: capacityType === 'spot' ? 0.11 : capacityType === 'on_demand' ? 0.38 : 0, interruptionProbability: capacityType === 'spot' ? 0.3 : 0.05, hostProvider: state === 'speculative' ? null : 'ec2', hostRef: state === 'speculative' ? null : `i-0abc${index}`,
-      resources: { cpu: '8', memory: '32Gi' }, allocatable: { cpu: '7.5', memory: '28Gi' }, labels: { 'topology.kubernetes.io/rack': `rack-${index % 40}`, 'kubernetes.io/arch': 'amd64' }, lastError: state === 'failed' ? 'launch failed: InsufficientInstanceCapacity' : '', cluster: bound ? this.cluster(index % 5) : '',
+      resources: { cpu: '8', memory: '32Gi' }, allocatable: { cpu: '7.5', memory: '28Gi' }, labels: { 'topology.bigfleet/rack': `rack-${index % 40}`, 'kubernetes.io/arch': 'amd64' }, lastError: state === 'failed' ? 'launch failed: InsufficientInstanceCapacity' : '', cluster: bound ? this.cluster(index % 5) : '',
       assignedPriority: bound ? 1000 : null, assignedInterruptionPenaltyDollars: bound ? 16 : null, assignedReclamationPenaltyDollars: bound ? 64 : null, assignedFingerprint: bound ? 'p=1000|ipb=7|rpb=9|reqs=' : '', assignedGroup: '', inFlight: state === 'configuring' ? 'Bootstrap' : state === 'draining' ? 'Reclaim' : '', claimedByFingerprint: state === 'configured' ? 'p=1000|ipb=7|rpb=9|reqs=' : '', claimedByGroup: '', notAcquirableUntilUnixNanos: null,
     };
   }
