@@ -86,6 +86,18 @@ impl Process {
         Some(kib * 1024)
     }
 
+    /// Time that processors have spent on it, where the system tells.
+    #[must_use]
+    pub fn cpu_seconds(&self) -> Option<f64> {
+        // Hundredths of a second, whatever the kernel counts in.
+        const TICKS: f64 = 100.0;
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()?)).ok()?;
+        // After the name, which may hold anything.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+        let mut ticks = || fields.next()?.parse::<f64>().ok();
+        Some((ticks()? + ticks()?) / TICKS)
+    }
+
     /// How it ended.
     pub async fn ended(&mut self) -> ExitStatus {
         let ended = timeout(PATIENCE, self.child.wait()).await;

@@ -15,6 +15,7 @@ use super::coalesce::{Coalesced, Outcome};
 use crate::{
     Error,
     api::{Refusal, Source},
+    metrics::Metrics,
 };
 
 /// Time for one cluster.
@@ -69,8 +70,12 @@ pub(crate) struct Clusters {
 impl Clusters {
     /// Those of a kubeconfig, which is read once, and those that are known already; dials
     /// nothing yet.
-    pub(crate) fn open(path: Option<&Path>, known: &KnownClusters) -> Result<Self, Error> {
-        let source = Source::Kubeconfig;
+    pub(crate) fn open(
+        path: Option<&Path>,
+        known: &KnownClusters,
+        metrics: &Metrics,
+    ) -> Result<Self, Error> {
+        let calls = metrics.calls(Source::Kubeconfig);
         let file = match path {
             None => None,
             Some(path) => {
@@ -94,10 +99,10 @@ impl Clusters {
         Ok(Self {
             file,
             clients,
-            counts: Coalesced::new(source),
-            details: Coalesced::new(source),
-            hints: Coalesced::new(source),
-            places: Coalesced::new(source),
+            counts: Coalesced::new(&calls),
+            details: Coalesced::new(&calls),
+            hints: Coalesced::new(&calls),
+            places: Coalesced::new(&calls),
         })
     }
 
