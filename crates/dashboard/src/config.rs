@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bigfleet_net::{listen::ListenAddr, tls::Security};
 
-use crate::{AuthConfig, BasePath, KnownClusters, Target};
+use crate::{AuthConfig, BasePath, Target};
 
 /// The port of the web dashboard.
 pub(crate) const PORT: u16 = 8080;
@@ -22,8 +22,6 @@ pub struct Config {
     pub coordinator: Vec<String>,
     /// One context per managed cluster.
     pub kubeconfig: Option<PathBuf>,
-    /// Managed clusters beside those of the kubeconfig.
-    pub clusters: KnownClusters,
     /// Grafana, for links.
     pub grafana_url: Option<String>,
     /// Identity towards coordinator and shards.
@@ -44,7 +42,6 @@ impl Default for Config {
             scrape: Vec::new(),
             coordinator: Vec::new(),
             kubeconfig: None,
-            clusters: KnownClusters::default(),
             grafana_url: None,
             security: Security::Plaintext,
             base_path: BasePath::default(),

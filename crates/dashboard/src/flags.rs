@@ -17,9 +17,7 @@ use bigfleet_net::{
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use http::HeaderName;
 
-use crate::{
-    AuthConfig, BasePath, Cidr, Config, Error, KnownClusters, OidcConfig, ProxyConfig, config::PORT,
-};
+use crate::{AuthConfig, BasePath, Cidr, Config, Error, OidcConfig, ProxyConfig, config::PORT};
 
 /// Shows a fleet in the browser; it reads, and changes nothing
 #[derive(Debug, Parser)]
@@ -149,7 +147,6 @@ impl Flags {
             scrape: list("--scrape", &sources.scrape)?,
             coordinator: leader::split(&sources.coordinator_addr),
             kubeconfig: given(sources.kubeconfig.as_deref()).map(Path::to_owned),
-            clusters: KnownClusters::default(),
             grafana_url: url("--grafana-url", &sources.grafana_url)?,
             security,
             base_path: self.base_path.clone(),

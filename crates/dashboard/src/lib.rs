@@ -39,5 +39,5 @@ pub use self::{
     dashboard::Dashboard,
     error::Error,
     routes::{Route, TABLE as ROUTES},
-    source::{clusters::KnownClusters, metrics::Target},
+    source::metrics::Target,
 };

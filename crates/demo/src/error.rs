@@ -59,6 +59,9 @@ pub enum Error {
     /// Bootstrap blobs of the operators.
     #[error(transparent)]
     Bootstrap(#[from] bigfleet_operator::bootstrap::Error),
+    /// Real API servers.
+    #[error("kubernetes: {0}")]
+    Kubernetes(String),
     /// The dashboard.
     #[error("dashboard: {0}")]
     Dashboard(#[from] bigfleet_dashboard::Error),

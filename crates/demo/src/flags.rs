@@ -7,7 +7,7 @@ use bigfleet_net::{
 };
 use clap::Args;
 
-use crate::{Error, scenario};
+use crate::{Error, kubernetes::Assets, scenario};
 
 /// Stands for every scenario, one after the other.
 const ALL: &str = "all";
@@ -43,7 +43,7 @@ pub struct DemoFlags {
     pub seed: u64,
 
     /// Real API servers and schedulers, from $KUBEBUILDER_ASSETS or $PATH
-    #[arg(long)]
+    #[arg(long, conflicts_with = "hosted")]
     pub kubernetes: bool,
 
     /// For visitors: sessions by a secret, with limits
@@ -104,8 +104,7 @@ impl DemoFlags {
             return Err(Error::Flag { flag: "--listen", problem });
         }
         if self.kubernetes {
-            let problem = "not in this build yet; leave it out".to_owned();
-            return Err(Error::Flag { flag: "--kubernetes", problem });
+            Assets::find()?;
         }
         Ok(())
     }

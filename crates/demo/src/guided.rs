@@ -27,6 +27,8 @@ pub(crate) async fn run(show: &Arc<Show>, flags: &DemoFlags, stop: &Shutdown) ->
         writeln!(out, "dashboard  {board}")?;
         let config = show.fleet.config.display();
         writeln!(out, "terminal   BIGFLEET_CONFIG={config} bigfleetctl top")?;
+        let config = show.fleet.kubeconfig.display();
+        writeln!(out, "clusters   KUBECONFIG={config} kubectl-bigfleet needs")?;
         writeln!(out, "ready in {:.1} s; Ctrl-C ends it", show.started_in.as_secs_f64())?;
     }
     let playing = async {

@@ -10,6 +10,7 @@
 
 mod cluster;
 mod dashboard;
+mod door;
 mod error;
 mod eyes;
 pub mod flags;
@@ -18,11 +19,13 @@ mod guide;
 mod guided;
 mod headless;
 mod hosted;
+mod kubernetes;
 pub mod leash;
 mod part;
 mod pki;
 mod ports;
 mod scenario;
+mod secret;
 mod show;
 mod state;
 mod supply;
@@ -54,7 +57,7 @@ pub async fn run(flags: &DemoFlags) -> Result<(), Error> {
         return ended;
     }
     let show = tokio::select! {
-        show = Show::open(flags.seed, !flags.headless) => show?,
+        show = Show::open(flags.seed, !flags.headless, flags.kubernetes) => show?,
         () = stop.requested() => return Ok(()),
     };
     let show = Arc::new(show);

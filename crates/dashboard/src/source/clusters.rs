@@ -21,22 +21,6 @@ use crate::{
 /// Time for one cluster.
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// Clusters whose API servers are known to whoever starts the dashboard, by id.
-#[derive(Clone, Default)]
-pub struct KnownClusters(BTreeMap<String, Client>);
-
-impl FromIterator<(String, Client)> for KnownClusters {
-    fn from_iter<I: IntoIterator<Item = (String, Client)>>(clusters: I) -> Self {
-        Self(clusters.into_iter().collect())
-    }
-}
-
-impl fmt::Debug for KnownClusters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
-
 /// Numbers of one cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -68,13 +52,8 @@ pub(crate) struct Clusters {
 }
 
 impl Clusters {
-    /// Those of a kubeconfig, which is read once, and those that are known already; dials
-    /// nothing yet.
-    pub(crate) fn open(
-        path: Option<&Path>,
-        known: &KnownClusters,
-        metrics: &Metrics,
-    ) -> Result<Self, Error> {
+    /// Those of a kubeconfig, which is read once; dials nothing yet.
+    pub(crate) fn open(path: Option<&Path>, metrics: &Metrics) -> Result<Self, Error> {
         let calls = metrics.calls(Source::Kubeconfig);
         let file = match path {
             None => None,
@@ -92,10 +71,7 @@ impl Clusters {
             }
         };
         let contexts = file.iter().flat_map(|file| &file.contexts);
-        let of_file = contexts.map(|context| (context.name.clone(), Arc::default()));
-        let ready = |client: &Client| Arc::new(OnceCell::new_with(Some(client.clone())));
-        let known = known.0.iter().map(|(id, client)| (id.clone(), ready(client)));
-        let clients = of_file.chain(known).collect();
+        let clients = contexts.map(|context| (context.name.clone(), Arc::default())).collect();
         Ok(Self {
             file,
             clients,
@@ -106,28 +82,24 @@ impl Clusters {
         })
     }
 
-    /// Whether there is any.
+    /// Whether there is a kubeconfig.
     #[must_use]
-    pub(crate) fn is_wired(&self) -> bool {
-        !self.clients.is_empty()
+    pub(crate) const fn is_wired(&self) -> bool {
+        self.file.is_some()
     }
 
     /// Ids of all clusters, in order.
     pub(crate) fn ids(&self) -> Result<impl Iterator<Item = &str>, Refusal> {
-        self.wired()?;
+        self.file.as_ref().ok_or(Refusal::Unwired(Source::Kubeconfig))?;
         Ok(self.clients.keys().map(String::as_str))
     }
 
-    fn wired(&self) -> Result<(), Refusal> {
-        if self.is_wired() { Ok(()) } else { Err(Refusal::Unwired(Source::Kubeconfig)) }
-    }
-
     fn way(&self, cluster: &str) -> Result<Way, Refusal> {
-        self.wired()?;
+        let file = self.file.clone().ok_or(Refusal::Unwired(Source::Kubeconfig))?;
         let client = self.clients.get(cluster).ok_or_else(|| {
             Refusal::NotFound(format!("no context of the kubeconfig is called {cluster:?}"))
         })?;
-        Ok(Way { cluster: cluster.to_owned(), file: self.file.clone(), client: client.clone() })
+        Ok(Way { cluster: cluster.to_owned(), file, client: client.clone() })
     }
 
     /// Numbers of one cluster.
@@ -193,7 +165,7 @@ impl fmt::Debug for Clusters {
 #[derive(Clone)]
 struct Way {
     cluster: String,
-    file: Option<Kubeconfig>,
+    file: Kubeconfig,
     client: Arc<OnceCell<Client>>,
 }
 
@@ -202,8 +174,7 @@ impl Way {
         let make = || async {
             let options =
                 KubeConfigOptions { context: Some(self.cluster.clone()), ..Default::default() };
-            let file = self.file.clone().ok_or(Refusal::Unwired(Source::Kubeconfig))?;
-            let config = KubeConfig::from_custom_kubeconfig(file, &options);
+            let config = KubeConfig::from_custom_kubeconfig(self.file.clone(), &options);
             let config = config.await.map_err(|error| self.failed(error))?;
             Client::try_from(config).map_err(|error| self.failed(error))
         };

@@ -47,7 +47,7 @@ impl Sources {
             metrics: MetricsSource::new(metrics, &counted.calls(Source::Prometheus)),
             shards: Shards::new(coordinator.clone(), security, counted),
             coordinator,
-            clusters: Clusters::open(config.kubeconfig.as_deref(), &config.clusters, counted)?,
+            clusters: Clusters::open(config.kubeconfig.as_deref(), counted)?,
         })
     }
 }

@@ -31,6 +31,7 @@ use crate::{
     flags::DemoFlags,
     guide::{self, Guide, Server, answer, refuse},
     scenario::stage,
+    secret::secret,
     show::{Piece, Show},
     state::Surroundings,
 };
@@ -122,7 +123,7 @@ impl Host {
     async fn warm_up(&self) {
         loop {
             if lock(&self.warm).is_none() && self.fits() {
-                match Show::open(self.seed, true).await {
+                match Show::open(self.seed, true, false).await {
                     Ok(show) => *lock(&self.warm) = Some(Arc::new(show)),
                     Err(error) => tracing::error!(%error, "no fleet could be started"),
                 }
@@ -164,13 +165,6 @@ async fn open(State(host): State<Arc<Host>>) -> Response {
     let tenant = Tenant { show, guide, calls, stop, ends };
     lock(&host.tenants).insert(secret.clone(), tenant);
     answer(StatusCode::CREATED, &json!({"session": secret, "endsAtUnixMs": ends}))
-}
-
-/// A secret that nobody guesses.
-fn secret() -> Result<Secret, getrandom::Error> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 impl Host {
@@ -246,12 +240,6 @@ mod tests {
         assert_eq!(shown(&request("/api/stream?a=b&session=y", None)).as_deref(), Some("y"));
         assert_eq!(shown(&request("/api/state", Some("Basic x"))), None);
         assert_eq!(shown(&request("/api/state", None)), None);
-    }
-
-    #[test]
-    fn no_two_secrets_are_alike() {
-        let (one, other) = (secret().unwrap(), secret().unwrap());
-        assert!(one != other && one.len() == 32, "{one} {other}");
     }
 
     #[tokio::test]
