@@ -1,7 +1,7 @@
 // Where the samples of a plot begin.
 
 /** Points that are drawn at least, known or not. */
-const LEAST = 20;
+const LEAST = 8;
 
 /** The last point before anything is known, so that the first known one stands off the axis. */
 export function beginning(series: readonly (readonly (number | null | undefined)[])[]): number {

@@ -62,7 +62,7 @@ describe('where a plot begins', () => {
       ],
       39,
     ],
-    ['with enough points to be a line', [[...nulls(118), 1, 2]], 100],
+    ['with enough points to be a line', [[...nulls(118), 1, 2]], 112],
     ['with the range where nothing is known', [nulls(120)], 0],
     ['nowhere', [], 0],
   ])('%s', (_, series, from) => expect(beginning(series as (number | null)[][])).toBe(from));
