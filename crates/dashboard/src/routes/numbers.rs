@@ -77,15 +77,15 @@ pub(super) struct Age {
     scrape_interval_seconds: Option<f64>,
 }
 
-/// Seconds over which the time between two samples is measured.
-const MEASURED: u32 = 300;
+/// Seconds over which the time between samples is looked for.
+const COUNTED: u32 = 300;
 
 /// The newest sample, and the time between two.
 pub(super) async fn age(app: &Shared) -> (Outcome<Vec<Sample>>, Outcome<Vec<Sample>>) {
     let metrics = &app.sources.metrics;
     tokio::join!(
         metrics.instant(Query::new(names::SESSIONS, How::Sampled, &[])),
-        metrics.instant(Query::new(names::SESSIONS, How::Interval(MEASURED), &[])),
+        metrics.instant(Query::new(names::SESSIONS, How::Interval(COUNTED), &[])),
     )
 }
 
@@ -95,10 +95,9 @@ impl Age {
         (sampled, interval): (Outcome<Vec<Sample>>, Outcome<Vec<Sample>>),
     ) -> Result<Self, Refusal> {
         let sampled = only(&asked.take(sampled)?.value);
-        let interval = only(&asked.take(interval)?.value);
         Ok(Self {
             sampled_at_unix_nanos: sampled.map(|seconds| (seconds * 1e9) as i64),
-            scrape_interval_seconds: interval,
+            scrape_interval_seconds: only(&asked.take(interval)?.value),
         })
     }
 }

@@ -7,16 +7,22 @@
     reason = "tests fail by panicking"
 )]
 
+mod age;
 mod assets;
+mod cost;
+mod identities;
 mod issuer;
 mod kube;
+mod laptop;
 mod overhead;
 mod process;
 mod prometheus;
 mod real;
 mod rig;
 mod routes;
+mod rows;
 mod scope;
 mod shard;
 mod sign_in;
 mod stream;
+mod viewers;

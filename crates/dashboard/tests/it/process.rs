@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 use crate::rig::Stubs;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_bigfleet-web-dashboard");
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_bigfleet-web-dashboard");
 
 async fn run(args: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(BINARY);

@@ -23,28 +23,16 @@ use crate::{
     stream::Reader,
 };
 
-struct Fleet {
-    running: Running,
+/// A shard with twelve machines.
+pub(crate) struct Living {
+    pub(crate) running: Running,
     clock: JoinHandle<()>,
-    _coordinator: Coordinator,
-    _operator: Operator,
-    viewed: Viewed,
+    pub(crate) addr: String,
+    registry: Registry,
 }
 
-fn need(priority: i32, cpu: &str) -> CapacityNeed {
-    CapacityNeed {
-        aggregate_resources: [("cpu".to_owned(), cpu.to_owned())].into(),
-        min_unit: [("cpu".to_owned(), "1".to_owned())].into(),
-        priority,
-        interruption_penalty_bucket: 1,
-        reclamation_penalty_bucket: 1,
-        ..CapacityNeed::default()
-    }
-}
-
-impl Fleet {
-    /// Demand that is met, and some that no machine will ever meet.
-    async fn start() -> Self {
+impl Living {
+    pub(crate) async fn start(security: Security) -> Self {
         let fake = Fake::new(FakeOptions::instant());
         fake.seed(&Seed { idle: 4, speculative: 8, ..Seed::default() }).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -59,8 +47,40 @@ impl Fleet {
         let setup = Setup::in_memory(options, 3, supply, listener).unwrap();
         let mut registry = Registry::default();
         setup.metrics.register(&mut registry);
-        let running = start(Setup { own_thread: true, ..setup });
+        let running = start(Setup { own_thread: true, security, ..setup });
         let clock = tokio::spawn(async move { fake.run().await });
+        Self { running, clock, addr, registry }
+    }
+
+    pub(crate) async fn stop(self) {
+        self.running.stop().await;
+        self.clock.abort();
+    }
+}
+
+struct Fleet {
+    running: Running,
+    clock: JoinHandle<()>,
+    _coordinator: Coordinator,
+    _operator: Operator,
+    viewed: Viewed,
+}
+
+pub(crate) fn need(priority: i32, cpu: &str) -> CapacityNeed {
+    CapacityNeed {
+        aggregate_resources: [("cpu".to_owned(), cpu.to_owned())].into(),
+        min_unit: [("cpu".to_owned(), "1".to_owned())].into(),
+        priority,
+        interruption_penalty_bucket: 1,
+        reclamation_penalty_bucket: 1,
+        ..CapacityNeed::default()
+    }
+}
+
+impl Fleet {
+    /// Demand that is met, and some that no machine will ever meet.
+    async fn start() -> Self {
+        let Living { running, clock, addr, registry } = Living::start(Security::Plaintext).await;
         let metrics = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let target = Target::new("shard-0", metrics.local_addr().unwrap().to_string());
         let server = HttpServer::new(registry, Readiness::new("a test"));

@@ -4,13 +4,12 @@
 use std::time::Duration;
 
 use bigfleet_dashboard::{ROUTES, Source};
-use bigfleet_wire::v1alpha1::{ListShardReportsResponse, ListShardsResponse, ShardRegistryEntry};
 use http::StatusCode;
 use tokio::time::Instant;
 
 use crate::rig::{Answered, Mood, Stubs, Viewed, loopback};
 
-const MOUNTS: [&str; 2] = ["/api/v1", "/api"];
+pub(crate) const MOUNTS: [&str; 2] = ["/api/v1", "/api"];
 
 /// Lists of clusters, where a failing cluster is a row.
 const ROWS: [&str; 2] = ["/clusters", "/available-capacity"];
@@ -129,10 +128,18 @@ async fn nothing_is_zero_because_it_is_unknown() {
     let viewed = Viewed::start(stubs.config()).await;
     stubs.prometheus.say("NaN");
     let overview = viewed.ok("/api/v1/fleet/overview").await;
-    for field in ["clusters", "machines", "shortfalls", "cycleP99Seconds", "dollarsPerHour"] {
+    let fields = ["shards", "clusters", "machines", "shortfalls", "cycleP99Seconds"];
+    for field in fields.into_iter().chain(["dollarsPerHour"]) {
         assert!(overview[field].is_null(), "{field}: {overview}");
     }
     assert!(overview["machinesByState"]["idle"].is_null(), "{overview}");
+    let snapshot = viewed.ok("/api/v1/finops/snapshot").await;
+    for field in ["machines", "idle", "idleShare", "dollarsPerHour", "demandRows"] {
+        assert!(snapshot["totals"][field].is_null(), "{field}: {snapshot}");
+    }
+    assert!(snapshot["configured"][3][27].is_null(), "{snapshot}");
+    assert!(snapshot["supplyByBucket"][27].is_null(), "{snapshot}");
+    assert!(snapshot["demandByBucket"][27].is_null(), "{snapshot}");
     let other = Stubs::start().await;
     other.prometheus.know_nothing();
     let viewed = Viewed::start(other.config()).await;
@@ -140,7 +147,8 @@ async fn nothing_is_zero_because_it_is_unknown() {
     assert!(snapshot["configured"].is_null() && snapshot["totals"]["machines"].is_null());
     let unchecked = snapshot["unchecked"].as_array().unwrap();
     assert!(unchecked.iter().any(|one| one["id"] == "pinned-on-spot"), "{unchecked:?}");
-    assert!(viewed.ok("/api/v1/fleet/overview").await["sampledAtUnixNanos"].is_null());
+    let overview = viewed.ok("/api/v1/fleet/overview").await;
+    assert!(overview["sampledAtUnixNanos"].is_null() && overview["shards"].is_null());
     let unknown = viewed.get("/api/v1/shards/shard-0").await;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND);
 }
@@ -189,33 +197,6 @@ async fn needs_are_those_of_the_shard() {
     );
     let of_one = viewed.ok("/api/v1/needs?shard=shard-0&cluster=prod-b").await;
     assert_eq!((of_one["needs"].as_array().unwrap().len(), &of_one["totalNeeds"]), (1, &1.into()));
-}
-
-#[tokio::test]
-async fn rebuilding_is_not_empty() {
-    let stubs = Stubs::start().await;
-    stubs.shard.set_cycle(0);
-    let unheard = ShardRegistryEntry {
-        shard_id: "shard-0".to_owned(),
-        address: stubs.shard.addr.to_string(),
-        ..Default::default()
-    };
-    stubs.coordinator.reply(ListShardsResponse { shards: vec![unheard] });
-    stubs.coordinator.reply(ListShardReportsResponse::default());
-    let viewed = Viewed::start(stubs.config()).await;
-    let needs = viewed.ok("/api/v1/needs?shard=shard-0").await;
-    assert_eq!((&needs["rebuilding"], &needs["computedAtUnixNanos"]), (&true.into(), &().into()));
-    let reports = viewed.ok("/api/v1/shard-reports").await;
-    assert_eq!(
-        (&reports["rebuilding"], &reports["silentShards"][0]),
-        (&true.into(), &"shard-0".into())
-    );
-    let topology = viewed.ok("/api/v1/topology").await;
-    assert_eq!(topology["rebuilding"], true);
-    assert!(topology["shards"][0]["lastHeartbeatUnixNs"].is_null());
-    stubs.coordinator.reply(ListShardsResponse::default());
-    let viewed = Viewed::start(stubs.config()).await;
-    assert_eq!(viewed.ok("/api/v1/shard-reports").await["rebuilding"], false);
 }
 
 #[tokio::test]
@@ -321,7 +302,7 @@ async fn viewers_who_ask_the_same_share_one_call() {
     let ask = || viewed.ok("/api/v1/needs?shard=shard-0");
     let (first, second, third) = tokio::join!(ask(), ask(), ask());
     assert_eq!((&first, &first), (&second, &third));
-    assert_eq!(*stubs.shard.script.asked.borrow(), 1);
+    assert_eq!(*stubs.shard.script.asked.borrow(), ["inspect_needs"]);
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use crate::{
     stream::Reader,
 };
 
-async fn two() -> (Stubs, Viewed, Viewed, Viewed) {
+pub(crate) async fn two() -> (Stubs, Viewed, Viewed, Viewed) {
     let (stubs, issuer) = (Stubs::start().await, Issuer::start().await);
     let viewed = Viewed::start(Config { auth: oidc(&issuer), ..stubs.config() }).await;
     let of = |clusters: &[&str]| json!({"groups": ["sre"], "clusters": clusters});

@@ -33,7 +33,8 @@ pub(crate) struct Script {
     cycle: Arc<watch::Sender<i64>>,
     pub(crate) needs: Arc<watch::Sender<Arc<Vec<NeedView>>>>,
     pub(crate) decisions: broadcast::Sender<DecisionRecord>,
-    pub(crate) asked: Arc<watch::Sender<usize>>,
+    /// Calls by name.
+    pub(crate) asked: Arc<watch::Sender<Vec<&'static str>>>,
 }
 
 pub(crate) struct Shard {
@@ -63,6 +64,7 @@ pub(crate) fn decision(sequence: i64, cluster: &str) -> DecisionRecord {
     DecisionRecord {
         sequence,
         cycle: 7,
+        time_unix_nanos: 4,
         kind: "Bootstrap".to_owned(),
         machine_id: "m-1".to_owned(),
         cluster_id: cluster.to_owned(),
@@ -95,7 +97,7 @@ impl Shard {
             cycle: Arc::new(watch::Sender::new(7)),
             needs: Arc::new(watch::Sender::new(Arc::new(needs))),
             decisions: broadcast::Sender::new(64),
-            asked: Arc::new(watch::Sender::new(0)),
+            asked: Arc::new(watch::Sender::new(Vec::new())),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
@@ -131,8 +133,8 @@ impl Shard {
 }
 
 impl Script {
-    async fn mood(&self) -> Result<i64, Status> {
-        self.asked.send_modify(|asked| *asked += 1);
+    async fn mood(&self, call: &'static str) -> Result<i64, Status> {
+        self.asked.send_modify(|asked| asked.push(call));
         let mood = *self.mood.borrow();
         match mood {
             Mood::Good => Ok(*self.cycle.borrow()),
@@ -152,7 +154,7 @@ impl ShardRead for Script {
         &self,
         request: Request<InspectNeedsRequest>,
     ) -> Result<Response<Self::InspectNeedsStream>, Status> {
-        let cycle = self.mood().await?;
+        let cycle = self.mood("inspect_needs").await?;
         let InspectNeedsRequest { cluster_id, limit } = request.into_inner();
         let all = self.needs.borrow().clone();
         let of = |need: &&NeedView| cluster_id.is_empty() || need.cluster_id == cluster_id;
@@ -180,7 +182,7 @@ impl ShardObserve for Script {
         &self,
         _: Request<WatchSummaryRequest>,
     ) -> Result<Response<Self::WatchSummaryStream>, Status> {
-        self.mood().await?;
+        self.mood("watch_summary").await?;
         let cycles = tokio_stream::wrappers::WatchStream::new(self.cycle.subscribe());
         let frame = |cycle| Ok(CycleSummary { cycle, needs: 2, ..CycleSummary::default() });
         Ok(Response::new(cycles.map(frame).boxed()))
@@ -190,7 +192,7 @@ impl ShardObserve for Script {
         &self,
         request: Request<WatchDecisionsRequest>,
     ) -> Result<Response<Self::WatchDecisionsStream>, Status> {
-        self.mood().await?;
+        self.mood("watch_decisions").await?;
         let live = tokio_stream::wrappers::BroadcastStream::new(self.decisions.subscribe());
         let live = live.map(|record| record.map_err(|_| Status::resource_exhausted("slow")));
         let after = request.into_inner().after_sequence;
@@ -203,7 +205,7 @@ impl ShardObserve for Script {
         &self,
         _: Request<ListMachinesRequest>,
     ) -> Result<Response<ListMachinesResponse>, Status> {
-        let cycle = self.mood().await?;
+        let cycle = self.mood("list_machines").await?;
         let machines = vec![machine("m-1", "prod-a"), machine("m-2", "prod-b"), machine("m-3", "")];
         Ok(Response::new(ListMachinesResponse { machines, cycle, total: 3, ..Default::default() }))
     }
@@ -212,7 +214,7 @@ impl ShardObserve for Script {
         &self,
         request: Request<GetMachineRequest>,
     ) -> Result<Response<GetMachineResponse>, Status> {
-        self.mood().await?;
+        self.mood("get_machine").await?;
         let cluster = match request.into_inner().machine_id.as_str() {
             "m-1" => "prod-a",
             "m-2" => "prod-b",
@@ -233,7 +235,7 @@ impl ShardObserve for Script {
         &self,
         _: Request<ListSessionsRequest>,
     ) -> Result<Response<ListSessionsResponse>, Status> {
-        self.mood().await?;
+        self.mood("list_sessions").await?;
         let session = |cluster: &str| SessionView {
             cluster_id: cluster.to_owned(),
             ..SessionView::default()
@@ -245,7 +247,7 @@ impl ShardObserve for Script {
         &self,
         request: Request<ExplainNeedRequest>,
     ) -> Result<Response<ExplainNeedResponse>, Status> {
-        let cycle = self.mood().await?;
+        let cycle = self.mood("explain_need").await?;
         let request = request.into_inner();
         if request.profile_fingerprint != "f" {
             return Err(Status::not_found("no such need"));
@@ -267,7 +269,7 @@ impl ShardObserve for Script {
         &self,
         request: Request<WhatIfRequest>,
     ) -> Result<Response<WhatIfResponse>, Status> {
-        let cycle = self.mood().await?;
+        let cycle = self.mood("what_if").await?;
         let need = request.into_inner().need.unwrap_or_default();
         if need.priority < 0 {
             return Err(Status::invalid_argument("priority: must not be negative"));

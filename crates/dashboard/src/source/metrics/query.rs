@@ -29,7 +29,7 @@ pub(crate) enum How {
     Quantile(f64, u32),
     /// When the newest sample was taken, in unix seconds.
     Sampled,
-    /// Seconds between two samples, of the series with the most of them in the window.
+    /// Shortest time between two samples of a series, over the window.
     Interval(u32),
 }
 
@@ -80,8 +80,9 @@ impl fmt::Display for Query {
                 write!(f, "histogram_quantile({quantile}, {rate})")
             }
             How::Sampled => write!(f, "max by ({by}) (timestamp({selector}))"),
+            // Too long until there is as much to count.
             How::Interval(window) => {
-                write!(f, "{window} / max by ({by}) (count_over_time({selector}[{window}s]))")
+                write!(f, "min by ({by}) ({window} / count_over_time({selector}[{window}s]))")
             }
         }
     }
@@ -115,7 +116,7 @@ mod tests {
         );
         assert_eq!(
             Query::new("m", How::Interval(300), &[]).to_string(),
-            "300 / max by () (count_over_time(m[300s]))"
+            "min by () (300 / count_over_time(m[300s]))"
         );
     }
 }

@@ -92,10 +92,9 @@ fn value(how: How, store: &Store, pages: &Pages, values: &VecDeque<f64>, now: f6
             pages.times.get(newest).copied()
         }
         How::Rate(window) => rate(pages, values, now, window),
-        // Ours, from the first look on: a count would take the window to tell it.
         How::Interval(window) => {
-            let seen = within(pages, now, window).any(|at| !values[at].is_nan());
-            seen.then_some(store.interval)
+            let mut seen = within(pages, now, window).filter(|at| !values[*at].is_nan());
+            seen.next().map(|_| store.interval)
         }
         How::Quantile(..) => None,
     }

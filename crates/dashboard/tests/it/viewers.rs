@@ -1,0 +1,49 @@
+//! However many look, a shard is asked by one (experience chapter §2: a hundred viewers cost it at
+//! most 2 % of its cycle).
+
+use futures_util::future::join_all;
+
+use crate::{
+    rig::{Stubs, Viewed},
+    shard::decision,
+    stream::Reader,
+};
+
+/// What a shard is asked while so many viewers follow it through a cycle, each with every topic
+/// and, as the app does, all needs once they were judged anew.
+async fn asked(viewers: usize) -> Vec<&'static str> {
+    let stubs = Stubs::start().await;
+    let viewed = Viewed::start(stubs.config()).await;
+    let topics = "summary,decisions,topology,needs:shard-0";
+    let readers = (0..viewers).map(|_| Reader::open(&viewed, topics, None));
+    let mut readers = join_all(readers).await;
+    stubs.shard.watched().await;
+    stubs.shard.set_cycle(8);
+    stubs.shard.decide(decision(10, "prod-a"));
+    join_all(readers.iter_mut().map(
+        async |reader| {
+            while reader.next_of("summary").await.data["cycle"] != 8 {}
+        },
+    ))
+    .await;
+    join_all((0..viewers).map(async |_| {
+        assert_eq!(viewed.ok("/api/v1/needs?shard=shard-0").await["cycle"], 8);
+        viewed.ok("/api/v1/machines?shard=shard-0").await;
+        viewed.ok("/api/v1/sessions?shard=shard-0").await;
+    }))
+    .await;
+    let metrics = viewed.get("/metrics").await.text;
+    assert!(metrics.contains(&format!("bigfleet_web_dashboard_stream_viewers {viewers}\n")));
+    let mut asked = stubs.shard.script.asked.borrow().clone();
+    asked.sort_unstable();
+    asked
+}
+
+#[tokio::test]
+async fn a_hundred_viewers_are_one_to_a_shard() {
+    let by_one = asked(1).await;
+    let once =
+        ["inspect_needs", "list_machines", "list_sessions", "watch_decisions", "watch_summary"];
+    assert_eq!(by_one, once);
+    assert_eq!(asked(100).await, by_one);
+}
