@@ -32,6 +32,13 @@ pub(crate) fn part(args: &PartArgs) -> ExitCode {
                 Err(error) => failed(&error),
             };
         }
+        [lead, program, args @ ..] if lead == leash::LEAD => {
+            return match leash::lead(program, args) {
+                Ok(status) if status.success() => ExitCode::SUCCESS,
+                Ok(_) => ExitCode::FAILURE,
+                Err(error) => failed(&error),
+            };
+        }
         _ => leash::hold(),
     };
     if let Err(error) = held {

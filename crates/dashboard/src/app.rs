@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     BasePath,
     api::Source,
+    metrics::Metrics,
     routes::{Money, Turns},
     source::{Sources, coalesce::Coalesced},
     stream::Hub,
@@ -18,6 +19,7 @@ pub(crate) struct App {
     pub(crate) hub: Arc<Hub>,
     pub(crate) whatif_turns: Turns,
     pub(crate) money: Coalesced<String, Money>,
+    pub(crate) metrics: Metrics,
 }
 
 /// What the app is told about its server.
@@ -31,8 +33,9 @@ pub(crate) struct Facts {
 }
 
 impl App {
-    pub(crate) fn new(facts: Facts, sources: Sources, hub: Hub) -> Self {
+    pub(crate) fn new(facts: Facts, sources: Sources, hub: Hub, metrics: Metrics) -> Self {
         let (hub, whatif_turns) = (Arc::new(hub), Turns::default());
-        Self { facts, sources, hub, whatif_turns, money: Coalesced::new(Source::Shard) }
+        let money = Coalesced::new(&metrics.calls(Source::Shard));
+        Self { facts, sources, hub, whatif_turns, money, metrics }
     }
 }

@@ -23,6 +23,7 @@ use crate::{
     app::Facts,
     assets::Assets,
     auth::{self, AuthConfig, Guard},
+    metrics::Metrics,
     routes,
     source::{Sources, web::Web},
     stream::Hub,
@@ -59,11 +60,12 @@ impl Dashboard {
             );
         }
         let web = Web::new()?;
-        let sources = Sources::new(&config, &config.security, &web)?;
+        let metrics = Metrics::default();
+        let sources = Sources::new(&config, &metrics, &web)?;
         let guard = Guard::new(&config.auth, &config.base_path, web)?;
         let assets = Arc::new(Assets::new(&config.base_path, config.grafana_url.as_deref())?);
         let streams = Shutdown::new();
-        let hub = Hub::new(boot()?, streams.clone());
+        let hub = Hub::new(boot()?, streams.clone(), metrics.viewers.clone());
         let facts = Facts {
             grafana_url: config.grafana_url.clone(),
             plaintext: matches!(config.security, Security::Plaintext),
@@ -71,10 +73,11 @@ impl Dashboard {
             auth_mode: config.auth.name(),
             base_path: config.base_path.clone(),
         };
-        let app = Arc::new(App::new(facts, sources, hub));
         let readiness = Readiness::new("starting");
         let mut registry = Registry::default();
         bigfleet_net::metrics::register(&mut registry, &config.security);
+        metrics.register(&mut registry);
+        let app = Arc::new(App::new(facts, sources, hub, metrics));
         let probes = HttpServer::new(registry, readiness.clone())
             .debug_endpoints(config.debug_endpoints)
             .router();
@@ -128,7 +131,7 @@ fn boot() -> Result<String, Error> {
 fn router(config: &Config, app: Arc<App>, guard: &Arc<Guard>, assets: Arc<Assets>) -> Router {
     let api = || {
         let unknown = || async { Refusal::NotFound("no such route".to_owned()) };
-        let api = routes::router().fallback(unknown);
+        let api = routes::router(&app).fallback(unknown);
         api.layer(middleware::from_fn_with_state(guard.clone(), auth::require))
     };
     let page = {

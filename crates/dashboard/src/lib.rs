@@ -22,6 +22,7 @@ mod config;
 mod dashboard;
 mod error;
 pub mod flags;
+pub mod metrics;
 pub mod process;
 pub mod reader_role;
 mod routes;

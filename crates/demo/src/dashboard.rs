@@ -15,6 +15,7 @@ pub(crate) async fn start(fleet: &Fleet, stop: &Shutdown) -> Result<String, Erro
         listen,
         scrape: nodes().map(|node| Target::new(&node.part.id, &node.http)).collect(),
         coordinator: fleet.coordinators.iter().map(|node| node.addr.clone()).collect(),
+        kubeconfig: Some(fleet.kubeconfig.clone()),
         security: fleet.reader.clone(),
         ..Config::default()
     })

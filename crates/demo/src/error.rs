@@ -59,12 +59,23 @@ pub enum Error {
     /// Bootstrap blobs of the operators.
     #[error(transparent)]
     Bootstrap(#[from] bigfleet_operator::bootstrap::Error),
+    /// Real API servers.
+    #[error("kubernetes: {0}")]
+    Kubernetes(String),
     /// The dashboard.
     #[error("dashboard: {0}")]
     Dashboard(#[from] bigfleet_dashboard::Error),
     /// Threads, sockets, the terminal.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// A list that was not played to its end has shown nothing.
+    #[error("stopped after {played} of {of} runs")]
+    Unfinished {
+        /// Runs that ended.
+        played: usize,
+        /// Runs that were asked for.
+        of: usize,
+    },
     /// What the demo exists to show was not so.
     #[error("{0} of the scenarios failed their own claims; the table says which")]
     ClaimsFailed(usize),

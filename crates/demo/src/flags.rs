@@ -1,12 +1,13 @@
 //! Flags of `bigfleet demo` (experience chapter §8).
 
 use bigfleet_net::{
-    flags::{DiagnosticFlags, LogFlags},
+    flags::{DiagnosticFlags, LogFlags, LogFormat},
     listen::ListenAddr,
+    telemetry::LogLevel,
 };
 use clap::Args;
 
-use crate::{Error, scenario};
+use crate::{Error, kubernetes::Assets, scenario};
 
 /// Stands for every scenario, one after the other.
 const ALL: &str = "all";
@@ -42,16 +43,26 @@ pub struct DemoFlags {
     pub seed: u64,
 
     /// Real API servers and schedulers, from $KUBEBUILDER_ASSETS or $PATH
-    #[arg(long)]
+    #[arg(long, conflicts_with = "hosted")]
     pub kubernetes: bool,
 
     /// For visitors: sessions by a secret, with limits
     #[arg(long, conflicts_with_all = ["headless", "tui"])]
     pub hosted: bool,
 
-    /// `--log-…`.
-    #[command(flatten)]
-    pub log: LogFlags,
+    /// off, error, warn, info, debug or trace; off with --tui
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        env = "BIGFLEET_LOG_LEVEL",
+        default_value = "error",
+        default_value_if("tui", "true", "off")
+    )]
+    pub log_level: LogLevel,
+
+    /// Form of log lines on stderr
+    #[arg(long, value_name = "FORMAT", env = "BIGFLEET_LOG_FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
 
     /// `--debug-endpoints`, `--otlp-endpoint`.
     #[command(flatten)]
@@ -59,6 +70,11 @@ pub struct DemoFlags {
 }
 
 impl DemoFlags {
+    /// What is logged: little, for a fleet whose parts are killed complains a lot.
+    pub(crate) fn log(&self) -> LogFlags {
+        LogFlags { log_level: self.log_level.clone(), log_format: self.log_format }
+    }
+
     /// What is to be played, in order.
     pub(crate) fn scenarios(&self) -> Result<Vec<&'static scenario::Scenario>, Error> {
         match self.scenario.as_deref() {
@@ -88,8 +104,7 @@ impl DemoFlags {
             return Err(Error::Flag { flag: "--listen", problem });
         }
         if self.kubernetes {
-            let problem = "not in this build yet; leave it out".to_owned();
-            return Err(Error::Flag { flag: "--kubernetes", problem });
+            Assets::find()?;
         }
         Ok(())
     }

@@ -1,8 +1,11 @@
 //! The whole fleet: processes, clouds, clusters, and eyes on them.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use bigfleet_net::tls::Security;
+use bigfleet_net::{shutdown::Shutdown, tls::Security};
 use bigfleet_provider_sim::{Freeze, Selector, SetStock};
 use bigfleet_wire::v1alpha1::{ActuationMode, MachineState};
 use futures_util::future::join_all;
@@ -11,13 +14,15 @@ use tokio::time::Instant;
 
 use crate::{
     Error,
-    cluster::{Cluster, workload::Workload},
+    cluster::{self, Backend, Cluster, workload::Workload},
+    door,
     eyes::Eyes,
-    leash,
+    kubernetes::{self, Assets},
     part::Part,
     pki::{Material, Pki},
     ports,
     supply::{GENERAL, SITES, Supply},
+    terminal,
 };
 
 /// How long the fleet may take to come up before that is an error.
@@ -36,6 +41,13 @@ pub(crate) struct Fleet {
     pub(crate) eyes: Eyes,
     /// The identity of whoever only looks.
     pub(crate) reader: Security,
+    /// Where `bigfleetctl` reads how to reach it.
+    pub(crate) config: PathBuf,
+    /// Where whoever reads clusters finds them.
+    pub(crate) kubeconfig: PathBuf,
+    /// Processes of real control planes; none where they are in memory.
+    planes: Vec<Part>,
+    stop: Shutdown,
     keeper: Part,
     directory: TempDir,
 }
@@ -48,18 +60,45 @@ pub(crate) struct Node {
     pub(crate) http: String,
 }
 
+/// What clusters keep their objects in.
+struct Worlds {
+    backends: Vec<Backend>,
+    planes: Vec<Part>,
+    kubeconfig: PathBuf,
+}
+
+async fn worlds(
+    kubernetes: bool,
+    root: &Path,
+    pki: &Pki,
+    stop: &Shutdown,
+) -> Result<Worlds, Error> {
+    let names: Vec<String> = CLUSTERS.iter().map(|(id, _)| format!("cluster-{id}")).collect();
+    if kubernetes {
+        let planes = kubernetes::start(&Assets::find()?, root, pki, &names).await?;
+        let backends = planes.clients.into_iter().map(Backend::real).collect();
+        return Ok(Worlds { backends, planes: planes.parts, kubeconfig: planes.kubeconfig });
+    }
+    let servers: Vec<_> = names.iter().map(|_| cluster::server()).collect();
+    let backends = servers.iter().map(Backend::memory).collect();
+    let servers = names.into_iter().zip(servers).collect();
+    let kubeconfig = door::open(root, servers, stop.clone()).await?;
+    Ok(Worlds { backends, planes: Vec::new(), kubeconfig })
+}
+
 /// Which shard serves which cluster.
 const CLUSTERS: [(&str, usize); 3] = [("a", 0), ("b", 0), ("c", 1)];
 
 impl Fleet {
     /// Starts everything, and waits for nothing.
-    pub(crate) async fn start(seed: u64) -> Result<Self, Error> {
+    pub(crate) async fn start(seed: u64, kubernetes: bool) -> Result<Self, Error> {
         let directory = tempfile::Builder::new().prefix("bigfleet-demo-").tempdir()?;
         let root = directory.path();
-        let keep = vec![leash::KEEP.to_owned(), root.display().to_string()];
-        let keeper = Part::new("keeper", keep, root);
+        let keeper = Part::keeper(root);
         keeper.start().await?;
         let pki = Pki::new(root.join("tls"))?;
+        let stop = Shutdown::new();
+        let Worlds { backends, planes, kubeconfig } = worlds(kubernetes, root, &pki, &stop).await?;
         let ports: [String; 13] = ports::free()?;
         let (of_replicas, of_shards) = ports.split_at(9);
         let (grpc, http) = (of_replicas[..3].to_vec(), of_replicas[3..6].to_vec());
@@ -89,15 +128,30 @@ impl Fleet {
             supplies.push(supply);
         }
         let mut clusters = Vec::new();
-        for (id, shard) in CLUSTERS {
+        for ((id, shard), backend) in CLUSTERS.into_iter().zip(backends) {
             let security = pki.issue(&format!("cluster/cluster-{id}"))?.security()?;
-            clusters.push(Cluster::start(id, shard, &shards[shard].addr, security)?);
+            let addr = &shards[shard].addr;
+            clusters.push(Cluster::start(id, shard, addr, security, backend)?);
         }
-        let reader = pki.issue("readonly")?.security()?;
-        let admin = pki.issue("admin")?.security()?;
+        let (reader, admin) = (pki.issue("readonly")?, pki.issue("admin")?);
+        let config = terminal::write(root, &grpc, &reader, &admin)?;
+        let (reader, admin) = (reader.security()?, admin.security()?);
         let addresses: Vec<String> = shards.iter().map(|node| node.addr.clone()).collect();
         let eyes = Eyes::open(&addresses, &grpc, &reader, &admin)?;
-        Ok(Self { coordinators, shards, supplies, clusters, eyes, reader, keeper, directory })
+        Ok(Self {
+            coordinators,
+            shards,
+            supplies,
+            clusters,
+            eyes,
+            reader,
+            config,
+            kubeconfig,
+            planes,
+            stop,
+            keeper,
+            directory,
+        })
     }
 
     /// Everybody answers: a leader, shards with machines, a session for each cluster.
@@ -136,10 +190,16 @@ impl Fleet {
         None
     }
 
+    /// Whether clusters are real API servers.
+    pub(crate) fn is_real(&self) -> bool {
+        !self.planes.is_empty()
+    }
+
     /// Whether every process that should run does.
     pub(crate) async fn check(&self) -> Result<(), Error> {
-        for node in self.coordinators.iter().chain(&self.shards) {
-            if let Some(error) = node.part.died().await {
+        let nodes = self.coordinators.iter().chain(&self.shards).map(|node| &node.part);
+        for part in nodes.chain(&self.planes) {
+            if let Some(error) = part.died().await {
                 return Err(error);
             }
         }
@@ -206,7 +266,7 @@ impl Fleet {
     /// Bytes in use by all processes of the demo, where the system tells.
     pub(crate) fn resident_bytes(&self) -> Option<u64> {
         let parts = self.coordinators.iter().chain(&self.shards).map(|node| &node.part);
-        let pids = parts.chain([&self.keeper]).filter_map(Part::pid);
+        let pids = parts.chain(&self.planes).chain([&self.keeper]).filter_map(Part::pid);
         pids.chain([std::process::id()]).map(resident).sum()
     }
 
@@ -217,6 +277,8 @@ impl Fleet {
             node.part.kill().await;
         }
         self.supplies.iter().for_each(Supply::stop);
+        self.stop.request();
+        join_all(self.planes.iter().map(Part::kill)).await;
         self.keeper.kill().await;
         let path = self.directory.path();
         match std::fs::remove_dir_all(path) {

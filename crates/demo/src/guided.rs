@@ -1,6 +1,6 @@
 //! The demo with an audience: the guide and the dashboard until somebody has seen enough.
 
-use std::{io::Write as _, sync::Arc};
+use std::{io::Write as _, sync::Arc, time::Duration};
 
 use bigfleet_net::shutdown::Shutdown;
 
@@ -12,6 +12,9 @@ use crate::{
     tui,
 };
 
+/// How long pages that are open may take to let go.
+const LEAVE: Duration = Duration::from_secs(2);
+
 /// Serves until the stop.
 pub(crate) async fn run(show: &Arc<Show>, flags: &DemoFlags, stop: &Shutdown) -> Result<(), Error> {
     let server = Server::bind(&flags.listen).await?;
@@ -22,6 +25,10 @@ pub(crate) async fn run(show: &Arc<Show>, flags: &DemoFlags, stop: &Shutdown) ->
         let mut out = std::io::stdout();
         writeln!(out, "guide      {url}")?;
         writeln!(out, "dashboard  {board}")?;
+        let config = show.fleet.config.display();
+        writeln!(out, "terminal   BIGFLEET_CONFIG={config} bigfleetctl top")?;
+        let config = show.fleet.kubeconfig.display();
+        writeln!(out, "clusters   KUBECONFIG={config} kubectl-bigfleet needs")?;
         writeln!(out, "ready in {:.1} s; Ctrl-C ends it", show.started_in.as_secs_f64())?;
     }
     let playing = async {
@@ -33,7 +40,7 @@ pub(crate) async fn run(show: &Arc<Show>, flags: &DemoFlags, stop: &Shutdown) ->
     };
     let screen = async {
         match flags.tui {
-            true => tui::run(show, &url).await,
+            true => tui::run(show, &url, stop).await,
             false => std::future::pending().await,
         }
     };
@@ -42,6 +49,7 @@ pub(crate) async fn run(show: &Arc<Show>, flags: &DemoFlags, stop: &Shutdown) ->
         never = playing => never,
         () = show.look_after() => Ok(()),
         left = screen => left,
+        () = async { stop.requested().await; tokio::time::sleep(LEAVE).await } => Ok(()),
     };
     stop.request();
     ended

@@ -15,41 +15,36 @@ use crate::{
 /// Plays what the flags name, and says how it went.
 pub(crate) async fn play(show: &Show, flags: &DemoFlags, stop: &Shutdown) -> Result<(), Error> {
     let scenarios = flags.scenarios()?;
-    let mut failed = 0;
-    let mut runs = Vec::new();
     say(&format!("ready in {:.1} s", show.started_in.as_secs_f64()))?;
-    if scenarios.is_empty() {
-        runs.push(show.play(Piece::Reset).await);
-    }
-    for round in 0..flags.repeat {
-        for scenario in &scenarios {
-            if stop.is_requested() {
-                break;
-            }
-            let run = tokio::select! {
-                run = show.play(Piece::Scenario(scenario)) => run,
-                () = stop.requested() => break,
-            };
-            let took = seconds(&run);
-            let count = if flags.repeat > 1 {
-                format!(" {}/{}", round + 1, flags.repeat)
-            } else {
-                String::new()
-            };
-            say(&format!("{}{count}: {} in {took:.1} s", run.name, word(&run)))?;
-            if run.state != Verdict::Passed {
-                say(&told(&run))?;
-            }
-            runs.push(run);
+    let pieces: Vec<Piece> = match scenarios.as_slice() {
+        [] => vec![Piece::Reset],
+        some => some.iter().map(|scenario| Piece::Scenario(scenario)).collect(),
+    };
+    let total = pieces.len() * flags.repeat as usize;
+    let mut runs = Vec::new();
+    for piece in pieces.iter().cycle().take(total) {
+        let run = tokio::select! {
+            run = show.play(*piece) => run,
+            () = stop.requested() => break,
+        };
+        let count = if total > 1 { format!("{}/{total} ", runs.len() + 1) } else { String::new() };
+        say(&format!("{count}{}: {} in {:.1} s", run.name, word(&run), seconds(&run)))?;
+        if run.state != Verdict::Passed {
+            say(&told(&run))?;
         }
+        runs.push(run);
     }
-    failed += runs.iter().filter(|run| run.state != Verdict::Passed).count();
     say(&summary(&runs))?;
     if let Some(bytes) = show.fleet.resident_bytes() {
         let mebibytes = bytes as f64 / f64::from(1 << 20);
         say(&format!("{mebibytes:.0} MiB resident in all processes"))?;
     }
-    if failed > 0 { Err(Error::ClaimsFailed(failed)) } else { Ok(()) }
+    let failed = runs.iter().filter(|run| run.state != Verdict::Passed).count();
+    match runs.len() {
+        _ if failed > 0 => Err(Error::ClaimsFailed(failed)),
+        played if played < total => Err(Error::Unfinished { played, of: total }),
+        _ => Ok(()),
+    }
 }
 
 fn say(text: &str) -> Result<(), Error> {

@@ -5,10 +5,12 @@
 //! ends itself. One more child, the keeper, then removes the directory.
 
 use std::{
+    ffi::{OsStr, OsString},
     fs,
     io::{self, Read as _},
     path::Path,
-    process::exit,
+    process::{Command, ExitStatus, Stdio, exit},
+    sync::mpsc::{self, RecvTimeoutError},
     thread,
     time::Duration,
 };
@@ -18,6 +20,9 @@ pub const PART: &str = "demo-part";
 
 /// Its first argument for the keeper.
 pub const KEEP: &str = "keep";
+
+/// Its first argument for one that leads a program of somebody else.
+pub const LEAD: &str = "lead";
 
 /// How often the keeper tries: children that still end may still write.
 const TRIES: u32 = 100;
@@ -52,6 +57,30 @@ pub fn keep(directory: &Path) -> io::Result<()> {
             Err(_) => tries += 1,
         }
         thread::sleep(BETWEEN);
+    }
+}
+
+/// Runs a program that knows no leash, and kills it when the demo has ended.
+///
+/// # Errors
+///
+/// When it does not start.
+pub fn lead(program: &OsStr, args: &[OsString]) -> io::Result<ExitStatus> {
+    let mut child = Command::new(program).args(args).stdin(Stdio::null()).spawn()?;
+    let (over, end) = mpsc::channel();
+    thread::Builder::new().name("leash".to_owned()).spawn(move || {
+        wait();
+        // Nobody hears it after the program has ended by itself.
+        let _ = over.send(());
+    })?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if end.recv_timeout(BETWEEN) != Err(RecvTimeoutError::Timeout) {
+            child.kill()?;
+            return child.wait();
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod cluster;
 mod dashboard;
+mod door;
 mod error;
 mod eyes;
 pub mod flags;
@@ -18,14 +19,17 @@ mod guide;
 mod guided;
 mod headless;
 mod hosted;
+mod kubernetes;
 pub mod leash;
 mod part;
 mod pki;
 mod ports;
 mod scenario;
+mod secret;
 mod show;
 mod state;
 mod supply;
+mod terminal;
 mod tui;
 
 use std::sync::Arc;
@@ -42,7 +46,10 @@ use show::Show;
 /// When it does not start, when a part dies that should not, when a claim failed.
 pub async fn run(flags: &DemoFlags) -> Result<(), Error> {
     flags.check()?;
-    let telemetry = Telemetry::init("bigfleet-demo", &flags.log, &flags.diagnostics)?;
+    if flags.tui {
+        tui::check()?;
+    }
+    let telemetry = Telemetry::init("bigfleet-demo", &flags.log(), &flags.diagnostics)?;
     let stop = Shutdown::on_signal()?;
     if flags.hosted {
         let ended = hosted::run(flags, &stop).await;
@@ -50,7 +57,7 @@ pub async fn run(flags: &DemoFlags) -> Result<(), Error> {
         return ended;
     }
     let show = tokio::select! {
-        show = Show::open(flags.seed, !flags.headless) => show?,
+        show = Show::open(flags.seed, !flags.headless, flags.kubernetes) => show?,
         () = stop.requested() => return Ok(()),
     };
     let show = Arc::new(show);

@@ -5,17 +5,22 @@ use std::{
     path::{Path, PathBuf},
     process::Stdio,
     sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
 };
 
 use tokio::{
     process::{Child, Command},
     sync::Mutex,
+    time::timeout,
 };
 
 use crate::{Error, leash};
 
 /// Lines of a log that tell why a process ended.
 const TAIL: usize = 12;
+
+/// How long one on a leash may take to leave.
+const LEAVE: Duration = Duration::from_secs(10);
 
 /// One process, whether it runs or not.
 #[derive(Debug)]
@@ -24,6 +29,8 @@ pub(crate) struct Part {
     pub(crate) id: String,
     args: Vec<String>,
     log: PathBuf,
+    /// Whether it is ended by its leash alone: it has something left to do then.
+    outlives: bool,
     child: Mutex<Option<Child>>,
     /// 0 while it does not run.
     pid: AtomicU32,
@@ -36,9 +43,23 @@ impl Part {
             id: id.to_owned(),
             args,
             log: directory.join(format!("{id}.log")),
+            outlives: false,
             child: Mutex::new(None),
             pid: AtomicU32::new(0),
         }
+    }
+
+    /// The one that removes the directory when all is over, however it came to that.
+    pub(crate) fn keeper(directory: &Path) -> Self {
+        let args = vec![leash::KEEP.to_owned(), directory.display().to_string()];
+        Self { outlives: true, ..Self::new("keeper", args, directory) }
+    }
+
+    /// A program of somebody else, led on a leash by one of ours.
+    pub(crate) fn foreign(id: &str, program: &Path, args: Vec<String>, directory: &Path) -> Self {
+        let lead = [leash::LEAD.to_owned(), program.display().to_string()];
+        let args = lead.into_iter().chain(args).collect();
+        Self { outlives: true, ..Self::new(id, args, directory) }
     }
 
     /// Starts it; what it says goes into its log.
@@ -58,7 +79,11 @@ impl Part {
             }
         }
         command.arg(leash::PART).args(&self.args);
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log).kill_on_drop(true);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .kill_on_drop(!self.outlives);
         // Ctrl-C is for the demo, which ends its children itself.
         command.process_group(0);
         let child = command.spawn().map_err(failed)?;
@@ -67,14 +92,19 @@ impl Part {
         Ok(())
     }
 
-    /// `kill -9`, and gone when this returns.
+    /// `kill -9`, or the end of its leash, and gone when this returns.
     pub(crate) async fn kill(&self) {
         let mut place = self.child.lock().await;
         self.pid.store(0, Ordering::Relaxed);
-        if let Some(mut child) = place.take() {
-            // It fails only for one that has ended.
-            drop(child.kill().await);
+        let Some(mut child) = place.take() else { return };
+        if self.outlives {
+            drop(child.stdin.take());
+            if timeout(LEAVE, child.wait()).await.is_ok() {
+                return;
+            }
         }
+        // It fails only for one that has ended.
+        drop(child.kill().await);
     }
 
     /// The process, if it runs.

@@ -29,6 +29,13 @@ pub(crate) struct Material {
     ca: PathBuf,
 }
 
+/// Where the keys of accounts are.
+#[derive(Clone, Debug)]
+pub(crate) struct Accounts {
+    pub(crate) private: PathBuf,
+    pub(crate) public: PathBuf,
+}
+
 impl Pki {
     /// Writes into a directory that nobody else reads.
     pub(crate) fn new(directory: PathBuf) -> Result<Self, Error> {
@@ -44,11 +51,33 @@ impl Pki {
 
     /// A leaf for loopback with the identity `bigfleet://<identity>`.
     pub(crate) fn issue(&self, identity: &str) -> Result<Material, Error> {
+        self.leaf(identity, None)
+    }
+
+    /// The same for a member of a group, as Kubernetes reads certificates.
+    pub(crate) fn issue_member(&self, name: &str, group: &str) -> Result<Material, Error> {
+        self.leaf(&format!("{}/{name}", group.replace(':', "-")), Some(group))
+    }
+
+    /// A key that signs tokens of accounts, and the one that verifies them.
+    pub(crate) fn accounts(&self) -> Result<Accounts, Error> {
+        let key = KeyPair::generate()?;
+        let of = |end: &str| self.directory.join(format!("accounts.{end}"));
+        let accounts = Accounts { private: of("key"), public: of("pub") };
+        write(&accounts.private, &key.serialize_pem())?;
+        write(&accounts.public, &key.public_key_pem())?;
+        Ok(accounts)
+    }
+
+    fn leaf(&self, identity: &str, group: Option<&str>) -> Result<Material, Error> {
         let hosts = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
         let mut params = CertificateParams::new(hosts)?;
         let uri = format!("bigfleet://{identity}");
         params.subject_alt_names.push(SanType::URI(uri.as_str().try_into()?));
         params.distinguished_name.push(DnType::CommonName, identity);
+        if let Some(group) = group {
+            params.distinguished_name.push(DnType::OrganizationName, group);
+        }
         params.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         let now = OffsetDateTime::now_utc();
@@ -70,6 +99,11 @@ fn write(path: &Path, text: &str) -> Result<(), Error> {
 }
 
 impl Material {
+    /// Certificate, key and CA bundle.
+    pub(crate) fn paths(&self) -> [&Path; 3] {
+        [&self.cert, &self.key, &self.ca]
+    }
+
     /// As a process is told.
     pub(crate) fn flags(&self) -> [String; 3] {
         [("cert", &self.cert), ("key", &self.key), ("ca", &self.ca)]

@@ -58,9 +58,9 @@ pub(crate) enum Piece {
 
 impl Show {
     /// Starts the fleet and waits until everybody in it answers.
-    pub(crate) async fn open(seed: u64, guided: bool) -> Result<Self, Error> {
+    pub(crate) async fn open(seed: u64, guided: bool, kubernetes: bool) -> Result<Self, Error> {
         let began = Instant::now();
-        let fleet = Fleet::start(seed).await?;
+        let fleet = Fleet::start(seed, kubernetes).await?;
         if let Err(error) = fleet.until_up().await {
             fleet.stop().await?;
             return Err(error);

@@ -27,19 +27,20 @@ const FEED: usize = 50;
 /// A needs table older than this is amber.
 const STALE_MS: i64 = 20_000;
 
-const REAL: [&str; 5] = [
+const REAL: &[&str] = &[
     "the engine and every decision of it",
     "the processes: three coordinator replicas and two shards, killed with kill -9",
     "the protocol: gRPC over mTLS between all of them",
     "the operators and the pod controllers",
     "the providers' contract, as any provider serves it",
 ];
-const SIMULATED: [&str; 4] = [
+const SIMULATED: &[&str] = &[
     "the clouds, their prices and their latencies",
-    "the API servers, in memory",
-    "the scheduler and the kubelets: one pod fills a machine",
+    "the kubelets: one pod fills a machine",
     "the pods: nothing runs in them",
 ];
+/// What is the one with `--kubernetes` and the other without.
+const CLUSTERS: &[&str] = &["the API servers", "the scheduler, which packs"];
 
 /// Bars of the supply, in the order of their price.
 const TIERS: [(&str, &str, CapacityType); 5] = [
@@ -71,7 +72,7 @@ pub(crate) fn state(show: &Show, sequence: u64, around: &Surroundings) -> Value 
         "demo": {
             "ready": true,
             "seed": show.seed,
-            "kubernetes": false,
+            "kubernetes": show.fleet.is_real(),
             "hosted": around.session.is_some(),
             "plaintext": false,
             "startedInMs": show.started_in.as_millis() as u64,
@@ -99,8 +100,10 @@ pub(crate) fn whole(show: &Show, sequence: u64, around: &Surroundings) -> Value 
     let decisions = show.fleet.eyes.decisions();
     let newest: Vec<Told> = decisions.iter().rev().take(FEED).map(Told::of).collect();
     state["decisions"] = json!(newest);
-    state["real"] = json!(REAL);
-    state["simulated"] = json!(SIMULATED);
+    let (real, simulated): (&[&str], &[&str]) =
+        if show.fleet.is_real() { (CLUSTERS, &[]) } else { (&[], CLUSTERS) };
+    state["real"] = json!([REAL, real].concat());
+    state["simulated"] = json!([SIMULATED, simulated].concat());
     state["tiers"] = json!(Class::ALL.map(|class| {
         json!({
             "tier": class.name(),

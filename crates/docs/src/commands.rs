@@ -3,7 +3,8 @@
 use crate::{page::Page, reference::flags::Helps};
 
 /// Ways to call a binary, and its name.
-const CALLS: [(&str, &str); 4] = [
+const CALLS: [(&str, &str); 5] = [
+    ("cargo run --release -p bigfleet-dashboard -- ", "bigfleet-web-dashboard "),
     ("cargo run --release -p bigfleetctl -- ", "bigfleetctl "),
     ("cargo run --release -p bigfleet-provider-sim -- ", "bigfleet-provider-sim "),
     ("cargo run --release -- ", "bigfleet "),

@@ -5,21 +5,21 @@ use std::{
     process::Command,
 };
 
-/// A binary by the name of its package: in the directory `BIGFLEET_BINARIES`, else beside the test
+/// A binary by its name: in the directory `BIGFLEET_BINARIES`, else beside the test
 /// that runs, built now if it is not there.
 ///
 /// # Panics
 ///
 /// When it does not build.
 #[must_use]
-pub fn binary(package: &str) -> PathBuf {
+pub fn binary(name: &str) -> PathBuf {
     if let Some(folder) = std::env::var_os("BIGFLEET_BINARIES") {
-        return Path::new(&folder).join(package);
+        return Path::new(&folder).join(name);
     }
     // target/<profile>/deps/<test>
     let test = std::env::current_exe().unwrap_or_default();
     let profile = test.ancestors().nth(2).unwrap_or_else(|| Path::new(""));
-    beside(&profile.join("bigfleet"), package)
+    beside(&profile.join("bigfleet"), name)
 }
 
 /// A binary beside another, `ours`; built now if it is not there.
@@ -28,8 +28,8 @@ pub fn binary(package: &str) -> PathBuf {
 ///
 /// When it does not build.
 #[must_use]
-pub fn beside(ours: &Path, package: &str) -> PathBuf {
-    let binary = ours.with_file_name(package);
+pub fn beside(ours: &Path, name: &str) -> PathBuf {
+    let (binary, package) = (ours.with_file_name(name), package(name));
     // Whoever runs the tests of this workspace has built its binaries, and not those of another:
     // one that lies there may be of an older tree.
     if !binary.exists() || manifest(package) != OURS {
@@ -48,6 +48,14 @@ pub fn beside(ours: &Path, package: &str) -> PathBuf {
         assert!(built.is_ok_and(|status| status.success()), "{package} does not build");
     }
     binary
+}
+
+/// The package of a binary, which mostly has its name.
+fn package(name: &str) -> &str {
+    match name {
+        "bigfleet-web-dashboard" => "bigfleet-dashboard",
+        _ => name,
+    }
 }
 
 /// The manifest of this workspace.

@@ -42,6 +42,18 @@ impl Process {
         variables: &[(&str, &str)],
         log: &Path,
     ) -> Self {
+        Self::spawn_heard(program, args, variables, log, Stdio::null())
+    }
+
+    /// The same, with what it prints sent there.
+    #[must_use]
+    pub fn spawn_heard(
+        program: &Path,
+        args: &[String],
+        variables: &[(&str, &str)],
+        log: &Path,
+        printed: Stdio,
+    ) -> Self {
         let file = File::options().create(true).append(true).open(log).unwrap();
         let mut command = Command::new(program);
         // What tests are told by is not for the binaries.
@@ -49,7 +61,7 @@ impl Process {
             command.env_remove(name);
         }
         command.args(args).envs(variables.iter().copied());
-        let child = command.stdout(Stdio::null()).stderr(file).kill_on_drop(true);
+        let child = command.stdout(printed).stderr(file).kill_on_drop(true);
         Self { child: child.spawn().unwrap(), log: log.to_owned() }
     }
 
@@ -72,6 +84,18 @@ impl Process {
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
         let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
         Some(kib * 1024)
+    }
+
+    /// Time that processors have spent on it, where the system tells.
+    #[must_use]
+    pub fn cpu_seconds(&self) -> Option<f64> {
+        // Hundredths of a second, whatever the kernel counts in.
+        const TICKS: f64 = 100.0;
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()?)).ok()?;
+        // After the name, which may hold anything.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+        let mut ticks = || fields.next()?.parse::<f64>().ok();
+        Some((ticks()? + ticks()?) / TICKS)
     }
 
     /// How it ended.

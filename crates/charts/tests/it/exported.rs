@@ -8,6 +8,7 @@ use std::{
 
 use bigfleet_charts::source::{Component, Source, Type};
 use bigfleet_coordinator::{metrics::Metrics as CoordinatorMetrics, state::State};
+use bigfleet_dashboard::metrics::Metrics as DashboardMetrics;
 use bigfleet_net::{
     readiness::Readiness,
     tls::{Security, Tls},
@@ -118,6 +119,12 @@ fn pod_controller() -> Registry {
     registry
 }
 
+fn dashboard() -> Registry {
+    let mut registry = Registry::default();
+    DashboardMetrics::default().register(&mut registry);
+    registry
+}
+
 /// Has nothing and can do nothing.
 struct Nowhere;
 
@@ -213,6 +220,7 @@ async fn what_is_listed_is_exported_and_what_is_exported_is_listed() {
         ("coordinator", coordinator()),
         ("operator", operator()),
         ("pod controller", pod_controller()),
+        ("web dashboard", dashboard()),
     ] {
         faults.extend(compare(component(&source, name), &registry));
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use bigfleet_coordinator::flags::CoordinatorFlags;
+use bigfleet_dashboard::flags::Flags as DashboardFlags;
 use bigfleet_net::flags::try_parse_from;
 use bigfleet_operator::flags::OperatorFlags;
 use bigfleet_shard::flags::ShardFlags;
@@ -42,7 +43,17 @@ fn rendered(chart: &str, set: &Value, kind: &str, name: &str) -> Vec<String> {
 
 /// The chart reaches the flags that it has no value for by `extraArgs` at `place`.
 fn reach_the_rest(chart: &str, kind: &str, name: &str, place: &str, all: &BTreeSet<String>) {
-    let mut set = values(chart);
+    reach_the_rest_of(values(chart), chart, kind, name, place, all);
+}
+
+fn reach_the_rest_of(
+    mut set: Value,
+    chart: &str,
+    kind: &str,
+    name: &str,
+    place: &str,
+    all: &BTreeSet<String>,
+) {
     let given = names(&rendered(chart, &set, kind, name));
     assert!(given.is_subset(all), "unknown flags: {:?}", given.difference(all));
     let rest: BTreeSet<String> = all.difference(&given).cloned().collect();
@@ -84,6 +95,26 @@ fn coordinators_take_what_the_chart_gives_and_the_chart_reaches_every_flag() {
     let all = of_command::<Coordinator>();
     assert!(all.contains("raft-advertise"), "{all:?}");
     reach_the_rest("bigfleet", "StatefulSet", "bigfleet-coordinator", "coordinator", &all);
+}
+
+#[test]
+fn dashboards_take_what_the_chart_gives_and_the_chart_reaches_every_flag() {
+    if helm().is_none() {
+        return;
+    }
+    let name = "bigfleet-web-dashboard";
+    let mut alone = values("bigfleet");
+    alone["dashboard"] = json!({"enabled": true});
+    for set in [alone.clone(), values("bigfleet-full"), values("bigfleet-other")] {
+        let mut args = rendered("bigfleet", &set, "Deployment", name);
+        args.insert(0, name.to_owned());
+        if let Err(error) = try_parse_from::<DashboardFlags>(&args) {
+            panic!("{args:?}: {error}");
+        }
+    }
+    let all = of_command::<DashboardFlags>();
+    assert!(all.contains("cluster-scope-claim"), "{all:?}");
+    reach_the_rest_of(alone, "bigfleet", "Deployment", name, "dashboard", &all);
 }
 
 /// Whatever the chart's values are, the binary takes its arguments, and the fullest set of them

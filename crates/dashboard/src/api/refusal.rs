@@ -24,6 +24,20 @@ pub enum Source {
 }
 
 impl Source {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Prometheus, Self::Coordinator, Self::Shard, Self::Kubeconfig];
+
+    /// As answers and metrics write it.
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::Prometheus => "prometheus",
+            Self::Coordinator => "coordinator",
+            Self::Shard => "shard",
+            Self::Kubeconfig => "kubeconfig",
+        }
+    }
+
     /// The flag that wires it.
     #[must_use]
     pub const fn flag(self) -> &'static str {

@@ -12,13 +12,14 @@ use super::{
 };
 use crate::{
     api::{Asked, Params, Refusal, params::Over},
-    source::metrics::{How, Query, Span, names},
+    source::metrics::{How, Query, Sample, Span, names},
+    view::finite,
 };
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Overview<'a> {
-    shards: usize,
+    shards: Option<usize>,
     clusters: Option<f64>,
     machines: Option<f64>,
     machines_by_state: By<'a>,
@@ -52,7 +53,7 @@ pub(super) async fn overview(State(app): State<Shared>) -> Result<impl IntoRespo
     let (shortfalls, unmet) = (asked.take(shortfalls)?, asked.take(unmet)?);
     let (cycle, cost) = (asked.take(cycle)?, asked.take(cost)?);
     let body = Overview {
-        shards: moved.value.iter().filter(|sample| sample.value > 0.0).count(),
+        shards: moving(&moved.value),
         clusters: sum(&sessions.value),
         machines: sum(&states.value),
         machines_by_state: by(&states.value),
@@ -64,6 +65,13 @@ pub(super) async fn overview(State(app): State<Shared>) -> Result<impl IntoRespo
         age,
     };
     Ok(asked.answer(body).into_response())
+}
+
+/// How many counters moved; unknown where there is none, for a fleet that nobody scrapes has shards
+/// all the same.
+fn moving(rates: &[Sample]) -> Option<usize> {
+    let known: Vec<f64> = rates.iter().filter_map(|sample| finite(sample.value)).collect();
+    (!known.is_empty()).then(|| known.iter().filter(|rate| **rate > 0.0).count())
 }
 
 /// Bounds of every plot but money's.

@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 use axum::{
     Router,
+    extract::Request,
+    middleware::{self, Next},
     routing::{MethodRouter, get},
 };
 
@@ -85,6 +87,17 @@ table! {
 }
 
 /// The API, without its mount.
-pub(crate) fn router() -> Router<Shared> {
-    TABLE.iter().fold(Router::new(), |router, route| router.route(route.path, (route.handler)()))
+pub(crate) fn router(app: &Shared) -> Router<Shared> {
+    TABLE.iter().fold(Router::new(), |router, route| {
+        let metrics = app.metrics.clone();
+        let counted = middleware::from_fn(move |request: Request, next: Next| {
+            let metrics = metrics.clone();
+            async move {
+                let response = next.run(request).await;
+                metrics.answered(route.path, response.status());
+                response
+            }
+        });
+        router.route(route.path, (route.handler)().layer(counted))
+    })
 }

@@ -77,28 +77,28 @@ pub(super) struct Age {
     scrape_interval_seconds: Option<f64>,
 }
 
-/// Seconds over which samples are counted.
-const COUNTED: u32 = 300;
+/// Seconds over which the time between two samples is measured.
+const MEASURED: u32 = 300;
 
 /// The newest sample, and the time between two.
 pub(super) async fn age(app: &Shared) -> (Outcome<Vec<Sample>>, Outcome<Vec<Sample>>) {
     let metrics = &app.sources.metrics;
     tokio::join!(
         metrics.instant(Query::new(names::SESSIONS, How::Sampled, &[])),
-        metrics.instant(Query::new(names::SESSIONS, How::Samples(COUNTED), &[])),
+        metrics.instant(Query::new(names::SESSIONS, How::Interval(MEASURED), &[])),
     )
 }
 
 impl Age {
     pub(super) fn new(
         asked: &mut Asked,
-        (sampled, counted): (Outcome<Vec<Sample>>, Outcome<Vec<Sample>>),
+        (sampled, interval): (Outcome<Vec<Sample>>, Outcome<Vec<Sample>>),
     ) -> Result<Self, Refusal> {
         let sampled = only(&asked.take(sampled)?.value);
-        let counted = only(&asked.take(counted)?.value).filter(|count| *count > 0.0);
+        let interval = only(&asked.take(interval)?.value);
         Ok(Self {
             sampled_at_unix_nanos: sampled.map(|seconds| (seconds * 1e9) as i64),
-            scrape_interval_seconds: counted.map(|count| f64::from(COUNTED) / count),
+            scrape_interval_seconds: interval,
         })
     }
 }

@@ -186,20 +186,25 @@ pub(super) async fn trends(
     let (span, window) = params.span(DAY)?;
     let ask =
         |metric, how, by| app.sources.metrics.range(Query::new(metric, how, by).of_pod(&pod), span);
-    let (cycle, actions, machines, shortfalls, cost, age) = tokio::join!(
+    let now = app.sources.metrics.instant(Query::new(names::SESSIONS, How::Sum, &[]).of_pod(&pod));
+    let (cycle, actions, machines, shortfalls, cost, now, age) = tokio::join!(
         ask(names::CYCLE, How::Quantile(0.99, window.max(300)), &[]),
         ask(names::ACTIONS, How::Rate(window), &["kind"]),
         ask(names::MACHINES, How::Sum, &["state"]),
         ask(names::SHORTFALLS, How::Sum, &[]),
         ask(names::COST, How::Sum, &[]),
+        now,
         age(&app),
     );
     let mut asked = Asked::new();
     let age = Age::new(&mut asked, age)?;
+    let now = asked.take(now)?;
     let (cycle, actions) = (asked.take(cycle)?, asked.take(actions)?);
     let (machines, shortfalls, cost) =
         (asked.take(machines)?, asked.take(shortfalls)?, asked.take(cost)?);
-    if cycle.value.is_empty() && machines.value.is_empty() && shortfalls.value.is_empty() {
+    // One that has just begun has no past, and is there.
+    let past = [&cycle, &machines, &shortfalls].into_iter().any(|it| !it.value.is_empty());
+    if !past && now.value.is_empty() {
         return Err(Refusal::NotFound(format!("no shard {pod:?} has metrics; see /shards")));
     }
     let body = Trends {

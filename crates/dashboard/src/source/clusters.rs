@@ -15,6 +15,7 @@ use super::coalesce::{Coalesced, Outcome};
 use crate::{
     Error,
     api::{Refusal, Source},
+    metrics::Metrics,
 };
 
 /// Time for one cluster.
@@ -52,8 +53,8 @@ pub(crate) struct Clusters {
 
 impl Clusters {
     /// Those of a kubeconfig, which is read once; dials nothing yet.
-    pub(crate) fn open(path: Option<&Path>) -> Result<Self, Error> {
-        let source = Source::Kubeconfig;
+    pub(crate) fn open(path: Option<&Path>, metrics: &Metrics) -> Result<Self, Error> {
+        let calls = metrics.calls(Source::Kubeconfig);
         let file = match path {
             None => None,
             Some(path) => {
@@ -74,10 +75,10 @@ impl Clusters {
         Ok(Self {
             file,
             clients,
-            counts: Coalesced::new(source),
-            details: Coalesced::new(source),
-            hints: Coalesced::new(source),
-            places: Coalesced::new(source),
+            counts: Coalesced::new(&calls),
+            details: Coalesced::new(&calls),
+            hints: Coalesced::new(&calls),
+            places: Coalesced::new(&calls),
         })
     }
 

@@ -15,7 +15,7 @@ use futures_util::{
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep_until};
 
-use crate::api::{Refusal, Source};
+use crate::{api::Refusal, metrics::Calls as Counted};
 
 /// For how long an answer is shared.
 pub(crate) const SHARED_FOR: Duration = Duration::from_secs(2);
@@ -36,7 +36,7 @@ type Call<V> = Shared<BoxFuture<'static, Outcome<V>>>;
 /// Calls of one kind, by what was asked.
 pub(crate) struct Coalesced<K, V> {
     calls: Arc<Mutex<Calls<K, V>>>,
-    source: Source,
+    counted: Counted,
 }
 
 struct Calls<K, V> {
@@ -51,9 +51,9 @@ where
 {
     /// None so far.
     #[must_use]
-    pub(crate) fn new(source: Source) -> Self {
+    pub(crate) fn new(counted: &Counted) -> Self {
         let calls = Calls { running: HashMap::new(), next: 0 };
-        Self { calls: Arc::new(Mutex::new(calls)), source }
+        Self { calls: Arc::new(Mutex::new(calls)), counted: counted.clone() }
     }
 
     /// The answer to `key`: a shared one, or that of the call made here. The call is bounded
@@ -87,12 +87,14 @@ where
     where
         F: Future<Output = Result<V, Refusal>> + Send + 'static,
     {
-        let (calls, source) = (self.calls.clone(), self.source);
+        let (calls, counted) = (self.calls.clone(), self.counted.clone());
+        let source = counted.source;
         let (at, begun) = (Timestamp::now(), Instant::now());
         let task = tokio::spawn(async move {
             let seconds = within.as_secs();
             let late = |_| Err(Refusal::failed(source, format!("no answer within {seconds} s")));
             let outcome = tokio::time::timeout(within, fetch).await.unwrap_or_else(late);
+            counted.ended(&outcome);
             outcome.map(|value| Arc::new(Fetched { value, at }))
         });
         let task = task
@@ -114,7 +116,7 @@ where
 
 impl<K, V> fmt::Debug for Coalesced<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Coalesced").field("source", &self.source).finish_non_exhaustive()
+        f.debug_struct("Coalesced").field("source", &self.counted.source).finish_non_exhaustive()
     }
 }
 
@@ -123,6 +125,15 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::{api::Source, metrics::Metrics};
+
+    fn shared<K, V>(source: Source) -> Coalesced<K, V>
+    where
+        K: Eq + Hash + Clone + Send + 'static,
+        V: Send + Sync + 'static,
+    {
+        Coalesced::new(&Metrics::default().calls(source))
+    }
 
     const WITHIN: Duration = Duration::from_secs(5);
 
@@ -133,7 +144,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_call_serves_everybody_for_two_seconds() {
-        let (shared, calls) = (Coalesced::new(Source::Shard), Arc::new(AtomicUsize::new(0)));
+        let (shared, calls) = (shared(Source::Shard), Arc::new(AtomicUsize::new(0)));
         let ask = |key: &'static str| shared.get(key, WITHIN, || counting(&calls));
         assert_eq!(ask("a").await.unwrap().value, 0);
         tokio::time::advance(Duration::from_millis(1_900)).await;
@@ -145,7 +156,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn silence_is_bounded_and_shared() {
-        let shared = Coalesced::<&str, ()>::new(Source::Coordinator);
+        let shared = shared::<&str, ()>(Source::Coordinator);
         let ask = || shared.get("a", WITHIN, std::future::pending);
         let begun = Instant::now();
         let (first, second) = tokio::join!(ask(), ask());
@@ -155,7 +166,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_asker_who_leaves_takes_nobody_along() {
-        let (shared, calls) = (Coalesced::new(Source::Shard), Arc::new(AtomicUsize::new(0)));
+        let (shared, calls) = (shared(Source::Shard), Arc::new(AtomicUsize::new(0)));
         let slow = || {
             let calls = calls.clone();
             async move {
@@ -171,7 +182,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn answers_are_forgotten() {
-        let (shared, calls) = (Coalesced::new(Source::Shard), Arc::new(AtomicUsize::new(0)));
+        let (shared, calls) = (shared(Source::Shard), Arc::new(AtomicUsize::new(0)));
         let _ = shared.get("a", WITHIN, || counting(&calls)).await;
         tokio::time::sleep(SHARED_FOR + Duration::from_millis(1)).await;
         assert!(shared.calls.lock().unwrap().running.is_empty());

@@ -25,6 +25,7 @@ use super::coalesce::{Coalesced, Outcome};
 use crate::{
     Error,
     api::{Refusal, Source},
+    metrics::Metrics,
 };
 
 const WITHIN: Duration = Duration::from_secs(5);
@@ -60,7 +61,11 @@ pub(crate) struct Coordinator {
 
 impl Coordinator {
     /// Behind these addresses, of which there may be none. Dials nothing yet.
-    pub(crate) fn new(addresses: &[String], security: &Security) -> Result<Self, Error> {
+    pub(crate) fn new(
+        addresses: &[String],
+        security: &Security,
+        metrics: &Metrics,
+    ) -> Result<Self, Error> {
         for address in addresses {
             check_address(address)?;
         }
@@ -69,15 +74,15 @@ impl Coordinator {
             security: security.clone(),
             spare: Mutex::new(Vec::new()),
         };
-        let source = Source::Coordinator;
+        let calls = metrics.calls(Source::Coordinator);
         Ok(Self {
             ways: (!addresses.is_empty()).then(|| Arc::new(ways)),
-            shards: Coalesced::new(source),
-            domains: Coalesced::new(source),
-            reports: Coalesced::new(source),
-            quotas: Coalesced::new(source),
-            providers: Coalesced::new(source),
-            replicas: Coalesced::new(source),
+            shards: Coalesced::new(&calls),
+            domains: Coalesced::new(&calls),
+            reports: Coalesced::new(&calls),
+            quotas: Coalesced::new(&calls),
+            providers: Coalesced::new(&calls),
+            replicas: Coalesced::new(&calls),
         })
     }
 

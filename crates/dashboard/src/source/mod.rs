@@ -9,8 +9,6 @@ pub(crate) mod web;
 
 use std::sync::Arc;
 
-use bigfleet_net::tls::Security;
-
 use self::{
     clusters::Clusters,
     coordinator::Coordinator,
@@ -18,7 +16,7 @@ use self::{
     shards::Shards,
     web::Web,
 };
-use crate::{Config, Error};
+use crate::{Config, Error, api::Source, metrics::Metrics as Counted};
 
 /// All sources of a dashboard.
 #[derive(Debug)]
@@ -35,7 +33,8 @@ pub(crate) struct Sources {
 
 impl Sources {
     /// As configured; dials nothing yet but the scraper's targets.
-    pub(crate) fn new(config: &Config, security: &Security, web: &Web) -> Result<Self, Error> {
+    pub(crate) fn new(config: &Config, counted: &Counted, web: &Web) -> Result<Self, Error> {
+        let security = &config.security;
         let metrics: Option<Arc<dyn Metrics>> = if let Some(url) = &config.prometheus_url {
             Some(Arc::new(Prometheus::new(url, web.clone())))
         } else if config.scrape.is_empty() {
@@ -43,12 +42,12 @@ impl Sources {
         } else {
             Some(Arc::new(Scraper::start(config.scrape.clone(), web)))
         };
-        let coordinator = Arc::new(Coordinator::new(&config.coordinator, security)?);
+        let coordinator = Arc::new(Coordinator::new(&config.coordinator, security, counted)?);
         Ok(Self {
-            metrics: MetricsSource::new(metrics),
-            shards: Shards::new(coordinator.clone(), security),
+            metrics: MetricsSource::new(metrics, &counted.calls(Source::Prometheus)),
+            shards: Shards::new(coordinator.clone(), security, counted),
             coordinator,
-            clusters: Clusters::open(config.kubeconfig.as_deref())?,
+            clusters: Clusters::open(config.kubeconfig.as_deref(), counted)?,
         })
     }
 }

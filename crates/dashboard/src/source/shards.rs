@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     api::{Refusal, Source},
+    metrics::Metrics,
     view::need::Rows,
 };
 
@@ -63,18 +64,22 @@ pub(crate) struct Shard {
 impl Shards {
     /// Dials nobody yet.
     #[must_use]
-    pub(crate) fn new(coordinator: Arc<Coordinator>, security: &Security) -> Self {
-        let source = Source::Shard;
+    pub(crate) fn new(
+        coordinator: Arc<Coordinator>,
+        security: &Security,
+        metrics: &Metrics,
+    ) -> Self {
+        let calls = metrics.calls(Source::Shard);
         Self {
             coordinator,
             security: security.clone(),
             dialled: Mutex::default(),
             known: Mutex::new(Arc::new([])),
-            needs: Coalesced::new(source),
-            machines: Coalesced::new(source),
-            machine: Coalesced::new(source),
-            sessions: Coalesced::new(source),
-            explained: Coalesced::new(source),
+            needs: Coalesced::new(&calls),
+            machines: Coalesced::new(&calls),
+            machine: Coalesced::new(&calls),
+            sessions: Coalesced::new(&calls),
+            explained: Coalesced::new(&calls),
         }
     }
 

@@ -9,6 +9,7 @@ use std::{
 use bigfleet_net::shutdown::Shutdown;
 use bigfleet_wire::v1alpha1::{CycleSummary, WatchDecisionsRequest, WatchSummaryRequest};
 use bytes::Bytes;
+use prometheus_client::metrics::gauge::Gauge;
 use serde::Serialize;
 use tokio::{
     sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast},
@@ -62,6 +63,7 @@ pub(crate) struct Hub {
     board: Mutex<Board>,
     sender: broadcast::Sender<Arc<Event>>,
     viewers: Arc<Semaphore>,
+    open: Gauge,
     wanted: Mutex<BTreeMap<Topic, usize>>,
     changed: Notify,
     running: Mutex<bool>,
@@ -85,13 +87,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Hub {
     /// Watches nobody yet.
     #[must_use]
-    pub(crate) fn new(boot: String, stop: Shutdown) -> Self {
+    pub(crate) fn new(boot: String, stop: Shutdown, open: Gauge) -> Self {
         Self {
             boot,
             stop,
             board: Mutex::default(),
             sender: broadcast::Sender::new(QUEUE),
             viewers: Arc::new(Semaphore::new(MOST_VIEWERS)),
+            open,
             wanted: Mutex::default(),
             changed: Notify::new(),
             running: Mutex::new(false),
@@ -107,6 +110,7 @@ impl Hub {
         let hub = &app.hub;
         let busy = |_| Refusal::Busy(format!("{MOST_VIEWERS} viewers are connected; poll instead"));
         let place = hub.viewers.clone().try_acquire_owned().map_err(busy)?;
+        hub.open.inc();
         hub.want(&topics);
         hub.watch(app);
         let since = last_id.map_or(Since::New, |id| hub.since(id));
@@ -174,6 +178,7 @@ impl Hub {
 
 impl Drop for Subscriber {
     fn drop(&mut self) {
+        self.hub.open.dec();
         let mut wanted = lock(&self.hub.wanted);
         for topic in &self.topics {
             if let Some(count) = wanted.get_mut(topic) {

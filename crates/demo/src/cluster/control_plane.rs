@@ -53,10 +53,17 @@ pub(crate) struct ControlPlane {
     deleted: HashSet<String>,
     /// UIDs of pods that were seen; a pod that was never seen is not gone.
     pods: HashSet<String>,
-    scheduler: Scheduler,
+    /// None where a real one is at work.
+    scheduler: Option<Scheduler>,
 }
 
 impl ControlPlane {
+    /// All of it, or what is beside a real scheduler.
+    pub(crate) fn new(scheduled: bool) -> Self {
+        let scheduler = (!scheduled).then(Scheduler::default);
+        Self { scheduler, ..Self::default() }
+    }
+
     /// What must happen now.
     pub(crate) fn look(&mut self, seen: &Seen, wanted: &Wanted) -> Vec<Step> {
         let mut steps = nodes(seen);
@@ -68,7 +75,8 @@ impl ControlPlane {
         }
         let names: HashMap<&str, &str> =
             seen.pods.iter().map(|pod| (pod.uid.as_str(), pod.name.as_str())).collect();
-        for wish in self.scheduler.look(&seen.pods, &seen.nodes) {
+        let wishes = self.scheduler.as_mut().map(|it| it.look(&seen.pods, &seen.nodes));
+        for wish in wishes.into_iter().flatten() {
             let name = |uid: &str| names.get(uid).map(|name| (*name).to_owned());
             match wish {
                 Wish::Bind(uid, node) => {
@@ -167,7 +175,7 @@ mod tests {
 
     #[test]
     fn pods_are_kept_in_number_and_asked_for_once() {
-        let mut plane = ControlPlane::default();
+        let mut plane = ControlPlane::new(false);
         let two = Wanted::from([(BATCH, 2)]);
         let mut seen = Seen::default();
         let steps = plane.look(&seen, &two);
@@ -190,7 +198,7 @@ mod tests {
 
     #[test]
     fn machines_become_nodes_and_pods_end_with_them() {
-        let mut plane = ControlPlane::default();
+        let mut plane = ControlPlane::new(false);
         let wanted = Wanted::from([(BATCH, 1)]);
         let machine = |phase| MachineView {
             id: "m".to_owned(),
@@ -217,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_request_goes_with_its_pod_and_not_before_it_came() {
-        let mut plane = ControlPlane::default();
+        let mut plane = ControlPlane::new(false);
         let none = Wanted::default();
         let request = RequestView { name: "r".to_owned(), pod: "uid-p".to_owned() };
         let mut seen = Seen { requests: vec![request], ..Seen::default() };

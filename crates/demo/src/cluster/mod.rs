@@ -33,7 +33,7 @@ use bigfleet_unschedulable_pod_controller::{
 use bigfleet_wire::v1alpha1::{BootstrapBlobResponse, BootstrapRequest};
 use control_plane::{ControlPlane, Seen, Wanted};
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::Api;
+use kube::{Api, Client};
 use serde_json::json;
 use tokio::task::{JoinHandle, JoinSet};
 use view::{MachineView, NodeView, PodView, RequestView};
@@ -48,7 +48,7 @@ const ROLLUP: Duration = Duration::from_millis(500);
 /// How long an operator may take to stop.
 const STOP: Duration = Duration::from_secs(1);
 /// Where BigFleet's own parts are.
-const SYSTEM: &str = "bigfleet-system";
+pub(crate) const SYSTEM: &str = "bigfleet-system";
 
 /// A cluster at work.
 pub(crate) struct Cluster {
@@ -60,7 +60,7 @@ pub(crate) struct Cluster {
     pub(crate) shard: usize,
     shard_addr: String,
     security: Security,
-    server: Server,
+    backend: Backend,
     wanted: Arc<Mutex<Wanted>>,
     caches: Caches,
     stop: Shutdown,
@@ -92,6 +92,38 @@ impl Pods {
     }
 }
 
+/// What a cluster keeps its objects in.
+#[derive(Clone)]
+pub(crate) struct Backend {
+    client: Client,
+    /// Whether there is a scheduler beside it.
+    scheduled: bool,
+}
+
+impl Backend {
+    /// A real API server with a scheduler.
+    pub(crate) const fn real(client: Client) -> Self {
+        Self { client, scheduled: true }
+    }
+
+    /// One in memory.
+    pub(crate) fn memory(server: &Server) -> Self {
+        Self { client: server.client(), scheduled: false }
+    }
+}
+
+/// An API server in memory with the kinds of BigFleet.
+pub(crate) fn server() -> Server {
+    let server = Server::new();
+    server.serve_with::<CapacityRequest>(json!({"status": {"phase": "Pending"}}));
+    server.serve::<UpcomingNode>();
+    server.serve::<AvailableCapacity>();
+    server.put(&capacity_request_crd());
+    // A deleted pod stays until its kubelet has ended it.
+    server.linger(true);
+    server
+}
+
 /// Blobs of the operator's own renderer, without a template.
 struct Blobs(Renderer);
 
@@ -108,14 +140,8 @@ impl Cluster {
         shard: usize,
         shard_addr: &str,
         security: Security,
+        backend: Backend,
     ) -> Result<Self, Error> {
-        let server = Server::new();
-        server.serve_with::<CapacityRequest>(json!({"status": {"phase": "Pending"}}));
-        server.serve::<UpcomingNode>();
-        server.serve::<AvailableCapacity>();
-        server.put(&capacity_request_crd());
-        // A deleted pod stays until its kubelet has ended it.
-        server.linger(true);
         let caches = Caches {
             pods: Store::new("pods"),
             nodes: Store::new("nodes"),
@@ -128,7 +154,7 @@ impl Cluster {
             shard,
             shard_addr: shard_addr.to_owned(),
             security,
-            server,
+            backend,
             wanted: Arc::default(),
             caches,
             stop: Shutdown::new(),
@@ -144,7 +170,7 @@ impl Cluster {
 
     fn follow(&self) {
         let mut tasks = lock(&self.tasks);
-        let client = self.server.client();
+        let client = self.backend.client.clone();
         let Caches { pods, nodes, machines, requests } = self.caches.clone();
         let (api, until) = (Api::<Pod>::all(client.clone()), self.stop.clone());
         tasks.spawn(async move { pods.run(api, Selection::all(), PodView::of, until).await });
@@ -159,8 +185,8 @@ impl Cluster {
             async move { requests.run(api, Selection::all(), RequestView::of, until).await },
         );
         let (caches, wanted, until) = (self.caches.clone(), self.wanted.clone(), self.stop.clone());
+        let mut plane = ControlPlane::new(self.backend.scheduled);
         tasks.spawn(async move {
-            let mut plane = ControlPlane::default();
             while !until.is_requested() {
                 if caches.synced() {
                     let now = lock(&wanted).clone();
@@ -173,7 +199,7 @@ impl Cluster {
     }
 
     fn paced(&self) -> Paced {
-        Paced::new(self.server.client(), Budget::new(0, 1))
+        Paced::new(self.backend.client.clone(), Budget::new(0, 1))
     }
 
     /// Starts the operator, unless it runs.

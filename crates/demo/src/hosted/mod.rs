@@ -5,6 +5,7 @@ mod table;
 
 use std::{
     collections::HashMap,
+    io::Write as _,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -30,6 +31,7 @@ use crate::{
     flags::DemoFlags,
     guide::{self, Guide, Server, answer, refuse},
     scenario::stage,
+    secret::secret,
     show::{Piece, Show},
     state::Surroundings,
 };
@@ -43,6 +45,8 @@ struct Tenant {
     guide: Arc<Guide>,
     calls: Router,
     stop: Shutdown,
+    /// When its session ends in any case, by the wall clock.
+    ends: i64,
 }
 
 /// All of them.
@@ -61,7 +65,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Serves visitors until the stop.
 pub(crate) async fn run(flags: &DemoFlags, stop: &Shutdown) -> Result<(), Error> {
     let server = Server::bind(&flags.listen).await?;
-    tracing::info!(url = server.url, "serving visitors");
+    writeln!(std::io::stdout(), "visitors   {}", server.url)?;
     let host = Arc::new(Host {
         seed: flags.seed,
         table: Mutex::default(),
@@ -119,7 +123,7 @@ impl Host {
     async fn warm_up(&self) {
         loop {
             if lock(&self.warm).is_none() && self.fits() {
-                match Show::open(self.seed, true).await {
+                match Show::open(self.seed, true, false).await {
                     Ok(show) => *lock(&self.warm) = Some(Arc::new(show)),
                     Err(error) => tracing::error!(%error, "no fleet could be started"),
                 }
@@ -149,23 +153,18 @@ async fn open(State(host): State<Arc<Host>>) -> Response {
     let (stop, now) = (Shutdown::new(), Instant::now());
     let guide = Guide::new(show.clone(), Surroundings::default(), stop.clone());
     let calls = guide::router(guide.clone());
-    let playing = show.clone();
-    tokio::spawn(async move { playing.play(Piece::Reset).await });
-    let tenant = Tenant { show, guide, calls, stop };
+    let (playing, until) = (show.clone(), stop.clone());
+    tokio::spawn(async move {
+        playing.play(Piece::Reset).await;
+        tokio::select! {
+            () = playing.look_after() => {}
+            () = until.requested() => {}
+        }
+    });
+    let ends = wall(lock(&host.table).begin(secret.clone(), now), now);
+    let tenant = Tenant { show, guide, calls, stop, ends };
     lock(&host.tenants).insert(secret.clone(), tenant);
-    lock(&host.table).begin(secret.clone(), now);
-    let ends = match host.touch(&secret) {
-        Ok(ends) => ends.0,
-        Err(_) => stage::now(),
-    };
     answer(StatusCode::CREATED, &json!({"session": secret, "endsAtUnixMs": ends}))
-}
-
-/// A secret that nobody guesses.
-fn secret() -> Result<Secret, getrandom::Error> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 impl Host {
@@ -173,13 +172,18 @@ impl Host {
     fn touch(&self, secret: &str) -> Result<(i64, i64), Refusal> {
         let now = Instant::now();
         let (end, idle) = lock(&self.table).touch(secret, now)?;
-        let wall = |at: Instant| stage::now() + at.duration_since(now).as_millis() as i64;
-        let ends = (wall(end), wall(idle));
+        let mut ends = (wall(end, now), wall(idle, now));
         if let Some(tenant) = lock(&self.tenants).get(secret) {
+            ends.0 = tenant.ends;
             tenant.guide.session(ends);
         }
         Ok(ends)
     }
+}
+
+/// A moment by the wall clock, which says `now` now.
+fn wall(at: Instant, now: Instant) -> i64 {
+    stage::now() + at.duration_since(now).as_millis() as i64
 }
 
 async fn dispatch(State(host): State<Arc<Host>>, request: Request) -> Response {
@@ -236,12 +240,6 @@ mod tests {
         assert_eq!(shown(&request("/api/stream?a=b&session=y", None)).as_deref(), Some("y"));
         assert_eq!(shown(&request("/api/state", Some("Basic x"))), None);
         assert_eq!(shown(&request("/api/state", None)), None);
-    }
-
-    #[test]
-    fn no_two_secrets_are_alike() {
-        let (one, other) = (secret().unwrap(), secret().unwrap());
-        assert!(one != other && one.len() == 32, "{one} {other}");
     }
 
     #[tokio::test]

@@ -71,9 +71,10 @@ impl Table {
         self.sessions.len()
     }
 
-    /// The clock of a session starts.
-    pub(super) fn begin(&mut self, secret: Secret, now: Instant) {
+    /// The clock of a session starts. Says when it ends in any case.
+    pub(super) fn begin(&mut self, secret: Secret, now: Instant) -> Instant {
         self.sessions.insert(secret, Session { began: now, beat: now });
+        now + HARD
     }
 
     /// Somebody is there. Says when the session ends in any case, and when if nobody stirs.
@@ -90,7 +91,7 @@ impl Table {
             return Err(Refusal::Over);
         }
         session.beat = now;
-        Ok((session.began + HARD, now + IDLE))
+        Ok((session.began + HARD, session.ends()))
     }
 
     /// Ends those whose time is over.

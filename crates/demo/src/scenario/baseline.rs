@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use super::{
     record::Phase::Precondition,
-    stage::{Played, Stage},
+    stage::{Played, Stage, Stop},
     view::{View, is_rented},
 };
 use crate::cluster::workload::{Class, Workload};
 
 /// Batch and production pods of each cluster.
 pub(crate) const BASELINE: [[u32; 2]; 3] = [[8, 6], [4, 6], [8, 6]];
+
+/// How often demand stands back; once is enough unless a machine is bought meanwhile.
+const ROUNDS: u32 = 5;
 
 /// Pods of a workload at the baseline.
 pub(crate) const fn level(cluster: usize, workload: Workload) -> u32 {
@@ -28,20 +31,21 @@ pub(crate) async fn reset(stage: &Stage<'_>) -> Played {
     stage.until(|_| stage.fleet.missing().map_or(Ok(()), Err)).await?;
     stage.fleet.release_brakes().await?;
     stage.step(Precondition, "baseline demand is met on committed machines, at $0/h");
-    to_baseline(stage, |_, _| 0);
-    loop {
+    to_baseline(stage, |_| 0);
+    for round in 0.. {
         let rented = stage.until(|view| view.resting().map(|()| rented(view))).await?;
-        if rented.values().all(|count| *count == 0) {
+        let count: u32 = rented.values().sum();
+        if count == 0 {
             break;
         }
+        if round == ROUNDS {
+            return Err(Stop(format!("{count} rented machines are still in use")));
+        }
         // Nothing moves a pod off a rented machine as long as its demand stands; so it stands
-        // back for a moment, and what is dear goes first.
-        to_baseline(stage, |cluster, workload| match workload {
-            Workload::Plain(Class::Batch) => rented.get(&cluster).copied().unwrap_or_default(),
-            _ => 0,
-        });
+        // back for a moment, and what is dear goes first. A rented machine may hold either class.
+        to_baseline(stage, |cluster| rented.get(&cluster).copied().unwrap_or_default());
         stage.until(|view| view.resting()).await?;
-        to_baseline(stage, |_, _| 0);
+        to_baseline(stage, |_| 0);
     }
     let free = |view: &View| match view.dollars() {
         0.0 => Ok(()),
@@ -52,10 +56,11 @@ pub(crate) async fn reset(stage: &Stage<'_>) -> Played {
     Ok(())
 }
 
-fn to_baseline(stage: &Stage<'_>, less: impl Fn(usize, Workload) -> u32) {
+/// Every workload of every cluster at its level, or so much less of it.
+fn to_baseline(stage: &Stage<'_>, less: impl Fn(usize) -> u32) {
     for cluster in 0..BASELINE.len() {
         for workload in Workload::ALL {
-            let level = level(cluster, workload).saturating_sub(less(cluster, workload));
+            let level = level(cluster, workload).saturating_sub(less(cluster));
             stage.demand(cluster, workload, level);
         }
     }

@@ -16,6 +16,9 @@ const CAPPED: &str = "the reclaim cap bounds the loss per cycle";
 const STOPPED: &str = "a good roll-up stops it";
 pub(crate) const CLAIMS: &[&str] = &[HELD, CAPPED, STOPPED];
 
+/// Machines that must have left before the good operator returns.
+const LEAVE: usize = 2;
+
 pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     let cluster = &stage.fleet.clusters[C];
     let shard = cluster.shard;
@@ -48,7 +51,11 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     stage
         .until(|view| {
             let left = before.difference(&view.serving(C)).count();
-            if left >= 2 { Ok(()) } else { Err(format!("{left} have left")) }
+            let decided: usize = reclaims(stage, shard).values().sum();
+            if left >= LEAVE && decided >= LEAVE {
+                return Ok(());
+            }
+            Err(format!("{left} have left, {decided} were told to"))
         })
         .await?;
     stage.step(Act, "the good operator returns");
@@ -64,12 +71,7 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     let after = stage.fleet.eyes.marks();
     stage.step(Check, "all pods run again");
     stage.until(|view| view.resting()).await?;
-    let mut reclaims: BTreeMap<i64, usize> = BTreeMap::new();
-    for it in stage.decisions() {
-        if it.shard == shard && is_decided(&it, "Reclaim") {
-            *reclaims.entry(it.record.cycle).or_default() += 1;
-        }
-    }
+    let reclaims = reclaims(stage, shard);
     let cap = (before.len() / 20).max(1);
     let most = reclaims.values().max().copied().unwrap_or_default();
     let total: usize = reclaims.values().sum();
@@ -83,4 +85,15 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     // One may have been decided between the roll-up and the look at it.
     stage.claim(STOPPED, late <= 1, format!("{late} machines left after it"));
     Ok(())
+}
+
+/// How many machines were told to leave, by cycle.
+fn reclaims(stage: &Stage<'_>, shard: usize) -> BTreeMap<i64, usize> {
+    let mut counts = BTreeMap::new();
+    for it in stage.decisions() {
+        if it.shard == shard && is_decided(&it, "Reclaim") {
+            *counts.entry(it.record.cycle).or_default() += 1;
+        }
+    }
+    counts
 }

@@ -7,7 +7,7 @@ use regex::{Captures, Regex};
 
 /// Which of our commands listens or dials where if it is not told: the beginning of the command,
 /// a variable that sets the flag, the address with its usual port.
-const DEFAULTS: [(&str, &str, &str); 18] = [
+const DEFAULTS: [(&str, &str, &str); 19] = [
     ("bigfleet all-in-one", "BIGFLEET_SHARD_LISTEN", ":7780"),
     ("bigfleet all-in-one", "BIGFLEET_COORDINATOR_LISTEN", ":7790"),
     ("bigfleet all-in-one", "BIGFLEET_RAFT_BIND", ":7791"),
@@ -18,6 +18,7 @@ const DEFAULTS: [(&str, &str, &str); 18] = [
     ("bigfleet coordinator", "BIGFLEET_LISTEN", ":7790"),
     ("bigfleet coordinator", "BIGFLEET_RAFT_BIND", ":7791"),
     ("bigfleet coordinator", "BIGFLEET_METRICS_ADDR", ":8790"),
+    ("bigfleet demo", "BIGFLEET_LISTEN", "127.0.0.1:8090"),
     ("bigfleetctl", "BIGFLEET_COORDINATOR", "127.0.0.1:7790"),
     ("bigfleet-operator", "BIGFLEET_METRICS_ADDR", ":8770"),
     ("bigfleet-unschedulable-pod-controller", "BIGFLEET_METRICS_ADDR", ":8080"),

@@ -4,13 +4,14 @@ use std::{collections::BTreeMap, fmt::Write as _, path::PathBuf, process::Comman
 
 use crate::{Error, GENERATE};
 
-/// Binaries of this workspace that people run, by their packages. `bigfleetctl` has a page of its
+/// Binaries of this workspace that people run. `bigfleetctl` has a page of its
 /// own.
-const BINARIES: [&str; 7] = [
+const BINARIES: [&str; 8] = [
     "bigfleet",
     "bigfleetctl",
     "bigfleet-operator",
     "bigfleet-unschedulable-pod-controller",
+    "bigfleet-web-dashboard",
     "kubectl-bigfleet",
     "bigfleet-provider-sim",
     "bigfleet-conformance",

@@ -10,8 +10,9 @@ use bigfleet_docs::{
 use bigfleet_testkit::{binaries::binary, kube::ControlPlane};
 
 /// Pages that need nothing but our binaries.
-const PLAIN: [&str; 7] = [
+const PLAIN: [&str; 8] = [
     "docs/concepts.md",
+    "docs/dashboard.md",
     "docs/quickstart.md",
     "docs/stories.md",
     "docs/tutorials/bring-a-provider.md",
@@ -24,9 +25,14 @@ const PLAIN: [&str; 7] = [
 const IN_A_CLUSTER: [&str; 3] =
     ["docs/demand-sources.md", "docs/operator-guide.md", "docs/quickstart-cluster.md"];
 
-/// What pages call, by packages.
-const PROGRAMS: [&str; 4] =
-    ["bigfleet", "bigfleetctl", "bigfleet-conformance", "bigfleet-provider-sim"];
+/// What pages call.
+const PROGRAMS: [&str; 5] = [
+    "bigfleet",
+    "bigfleetctl",
+    "bigfleet-conformance",
+    "bigfleet-provider-sim",
+    "bigfleet-web-dashboard",
+];
 const PROGRAMS_IN_A_CLUSTER: [&str; 6] = [
     "bigfleet",
     "bigfleetctl",
@@ -71,6 +77,11 @@ fn in_a_cluster(path: &str) {
 #[test]
 fn concepts() {
     plain("docs/concepts.md");
+}
+
+#[test]
+fn dashboard() {
+    plain("docs/dashboard.md");
 }
 
 #[test]

@@ -16,6 +16,8 @@ use crate::{
 pub struct Count {
     /// All.
     pub machines: usize,
+    /// Those with a host.
+    pub hosted: usize,
     /// Dollars per hour of those with a host.
     pub price: f64,
 }
@@ -23,6 +25,7 @@ pub struct Count {
 impl Count {
     fn add(&mut self, machines: u32, hosted: u32, price: f64) {
         self.machines += machines as usize;
+        self.hosted += hosted as usize;
         self.price += f64::from(hosted) * price;
     }
 }

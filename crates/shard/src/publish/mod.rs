@@ -84,7 +84,8 @@ impl Shard {
         let by_state = || census.by_state.iter();
         self.metrics.inventory(by_state().map(|(cell, count)| (*cell, count.machines)));
         let mut cost = std::collections::BTreeMap::<_, f64>::new();
-        for ((state, capacity, _), count) in by_state().filter(|(_, count)| count.price > 0.0) {
+        // What costs nothing is known to: its sum is 0, not absent.
+        for ((state, capacity, _), count) in by_state().filter(|(_, count)| count.hosted > 0) {
             *cost.entry((*capacity, *state)).or_default() += count.price;
         }
         self.metrics.cost(cost);

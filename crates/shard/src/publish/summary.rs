@@ -105,7 +105,7 @@ fn machines(census: &Census) -> Vec<MachineCount> {
 
 fn dollars(census: &Census) -> BTreeMap<String, f64> {
     let mut dollars = BTreeMap::new();
-    for ((_, capacity, _), of_cell) in census.by_state.iter().filter(|(_, one)| one.price > 0.0) {
+    for ((_, capacity, _), of_cell) in census.by_state.iter().filter(|(_, one)| one.hosted > 0) {
         *dollars.entry(capacity_label(*capacity).to_owned()).or_default() += of_cell.price;
     }
     dollars

@@ -35,8 +35,8 @@ struct Snapshot<'a> {
     configured: Option<Matrix>,
     machines: Option<Matrix>,
     machines_by_type_and_state: ByTwo<'a>,
-    demand_by_bucket: Option<Vec<f64>>,
-    supply_by_bucket: Option<Vec<f64>>,
+    demand_by_bucket: Option<Vec<Option<f64>>>,
+    supply_by_bucket: Option<Vec<Option<f64>>>,
     dollars_per_hour: Option<ByTwo<'a>>,
     action_rates_per_sec: By<'a>,
     red_flags: Vec<Flag>,
@@ -45,7 +45,7 @@ struct Snapshot<'a> {
     age: Age,
 }
 
-type Matrix = Vec<Vec<f64>>;
+type Matrix = Vec<Vec<Option<f64>>>;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -58,6 +58,9 @@ struct Totals {
     demand_rows: Option<f64>,
 }
 
+/// No machine, which is known.
+const NONE: Option<f64> = Some(0.0);
+
 /// Numbers by capacity type and bucket. Where the metric is known, a combination that it does not
 /// show has no machine.
 fn matrix(samples: &[Sample], buckets: &[String]) -> Option<Matrix> {
@@ -65,22 +68,23 @@ fn matrix(samples: &[Sample], buckets: &[String]) -> Option<Matrix> {
     (!samples.is_empty()).then(|| {
         let row = |kind: &&str| {
             let of_kind = known.get(kind);
-            let cell = |bucket: &String| of_kind?.get(bucket.as_str()).copied().flatten();
-            buckets.iter().map(|bucket| cell(bucket).unwrap_or(0.0)).collect()
+            let cell = |bucket: &String| of_kind.and_then(|known| known.get(bucket.as_str()));
+            buckets.iter().map(|bucket| cell(bucket).copied().unwrap_or(NONE)).collect()
         };
         CAPACITY_TYPES.iter().map(row).collect()
     })
 }
 
-fn by_bucket(samples: &[Sample], buckets: &[String]) -> Option<Vec<f64>> {
+fn by_bucket(samples: &[Sample], buckets: &[String]) -> Option<Vec<Option<f64>>> {
     let known = by(samples);
-    let cell = |bucket: &String| known.get(bucket.as_str()).copied().flatten().unwrap_or(0.0);
+    let cell = |bucket: &String| known.get(bucket.as_str()).copied().unwrap_or(NONE);
     (!samples.is_empty()).then(|| buckets.iter().map(cell).collect())
 }
 
-fn columns(matrix: &Matrix) -> Vec<f64> {
+/// A sum of which a part is unknown is unknown.
+fn columns(matrix: &Matrix) -> Vec<Option<f64>> {
     let width = matrix.first().map_or(0, Vec::len);
-    (0..width).map(|at| matrix.iter().filter_map(|row| row.get(at)).sum()).collect()
+    (0..width).map(|at| matrix.iter().filter_map(|row| row.get(at).copied()).sum()).collect()
 }
 
 /// Where does the money go?
@@ -118,11 +122,11 @@ pub(crate) async fn snapshot(State(app): State<Shared>) -> Result<impl IntoRespo
     // No machine is configured where machines are known and none of them is.
     let known = !machines.value.is_empty();
     let configured_matrix = matrix(&configured.value, &buckets)
-        .or_else(|| known.then(|| vec![vec![0.0; buckets.len()]; CAPACITY_TYPES.len()]));
+        .or_else(|| known.then(|| vec![vec![NONE; buckets.len()]; CAPACITY_TYPES.len()]));
     let in_state = |state: &str| {
         let of_state =
             states.value.iter().filter(|one| one.labels.get(1).is_some_and(|s| s == state));
-        known.then(|| of_state.filter_map(|one| finite(one.value)).sum::<f64>())
+        known.then(|| of_state.map(|one| finite(one.value)).sum::<Option<f64>>()).flatten()
     };
     let total = sum(&states.value);
     let (idle, all) = (in_state("idle"), total.filter(|all| *all > 0.0));
@@ -198,9 +202,12 @@ mod tests {
         let buckets = buckets();
         assert_eq!(matrix(&[], &buckets), None);
         let known = matrix(&[sample(&["spot", "0.5"], 3.0)], &buckets).unwrap();
-        assert_eq!((known.len(), known[3][2], known[0][2]), (5, 3.0, 0.0));
-        assert_eq!(columns(&known)[2], 3.0);
+        assert_eq!((known.len(), known[3][2], known[0][2]), (5, Some(3.0), NONE));
+        assert_eq!(columns(&known)[2], Some(3.0));
         assert_eq!(by_bucket(&[], &buckets), None);
+        let partly = [sample(&["spot", "0.5"], 3.0), sample(&["reserved", "0.5"], f64::NAN)];
+        let partly = matrix(&partly, &buckets).unwrap();
+        assert_eq!((partly[3][2], partly[1][2], columns(&partly)[2]), (Some(3.0), None, None));
     }
 
     #[test]

@@ -17,7 +17,10 @@ pub(crate) use self::{
     scrape::Scraper,
 };
 use super::coalesce::{Coalesced, Outcome};
-use crate::api::{Refusal, Source};
+use crate::{
+    api::{Refusal, Source},
+    metrics::Calls,
+};
 
 /// Time for an instant, and for a range.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -76,7 +79,7 @@ impl Span {
     /// Which one this is.
     #[must_use]
     pub(crate) fn index(self, second: i64) -> Option<usize> {
-        let at = second.checked_sub(self.start)?.checked_div(self.step)?;
+        let at = second.checked_sub(self.start)?.checked_div_euclid(self.step)?;
         usize::try_from(at).ok().filter(|at| *at < self.count)
     }
 }
@@ -102,12 +105,9 @@ pub(crate) struct MetricsSource {
 impl MetricsSource {
     /// Over this, if anything.
     #[must_use]
-    pub(crate) fn new(metrics: Option<Arc<dyn Metrics>>) -> Self {
-        Self {
-            metrics,
-            instants: Coalesced::new(Source::Prometheus),
-            ranges: Coalesced::new(Source::Prometheus),
-        }
+    pub(crate) fn new(metrics: Option<Arc<dyn Metrics>>, calls: &Calls) -> Self {
+        let (instants, ranges) = (Coalesced::new(calls), Coalesced::new(calls));
+        Self { metrics, instants, ranges }
     }
 
     /// What `/config` calls it, if it is wired.

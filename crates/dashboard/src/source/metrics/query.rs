@@ -29,8 +29,8 @@ pub(crate) enum How {
     Quantile(f64, u32),
     /// When the newest sample was taken, in unix seconds.
     Sampled,
-    /// Most samples of a series in the window.
-    Samples(u32),
+    /// Seconds between two samples, of the series with the most of them in the window.
+    Interval(u32),
 }
 
 impl Query {
@@ -80,8 +80,8 @@ impl fmt::Display for Query {
                 write!(f, "histogram_quantile({quantile}, {rate})")
             }
             How::Sampled => write!(f, "max by ({by}) (timestamp({selector}))"),
-            How::Samples(window) => {
-                write!(f, "max by ({by}) (count_over_time({selector}[{window}s]))")
+            How::Interval(window) => {
+                write!(f, "{window} / max by ({by}) (count_over_time({selector}[{window}s]))")
             }
         }
     }
@@ -114,8 +114,8 @@ mod tests {
             r#"max by () (timestamp(m{a="b"}))"#
         );
         assert_eq!(
-            Query::new("m", How::Samples(300), &[]).to_string(),
-            "max by () (count_over_time(m[300s]))"
+            Query::new("m", How::Interval(300), &[]).to_string(),
+            "300 / max by () (count_over_time(m[300s]))"
         );
     }
 }

@@ -36,8 +36,20 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     stage.step(Act, "batch demand in A rises above what the others have");
     stage.mark();
     stage.demand(A, BATCH, batch);
-    stage.step(Check, &format!("every machine of {other} works"));
     let of = |id: &str, cloud: &str| id.split('-').next() == Some(cloud);
+    stage.step(Check, "what is refused is told");
+    // A purchase is taken, and fails when the cloud has nothing to give.
+    let refusals = stage
+        .until(|view| {
+            let refused = view.machines(shard).filter(|it| {
+                of(&it.id, out) && it.state() == MachineState::Failed && !it.last_error.is_empty()
+            });
+            let errors: Vec<String> = refused.map(|it| it.last_error.clone()).collect();
+            if errors.is_empty() { Err("no refusal yet".to_owned()) } else { Ok(errors) }
+        })
+        .await?;
+    stage.claim(REFUSED, true, format!("{} at once: {}", refusals.len(), refusals[0]));
+    stage.step(Check, &format!("every machine of {other} works"));
     stage
         .until(|view| {
             let working = view.general(shard, MachineState::Configured);
@@ -49,18 +61,6 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
         })
         .await?;
     stage.claim(NEXT, true, format!("{elsewhere} machines of {other}"));
-    stage.step(Check, "what is refused is told");
-    let refusals = stage
-        .until(|_| {
-            let refused = stage
-                .decisions()
-                .into_iter()
-                .filter(|it| of(&it.record.machine_id, out) && !it.record.error.is_empty());
-            let errors: Vec<String> = refused.map(|it| it.record.error).collect();
-            if errors.is_empty() { Err("no refusal yet".to_owned()) } else { Ok(errors) }
-        })
-        .await?;
-    stage.claim(REFUSED, true, format!("{} times: {}", refusals.len(), refusals[0]));
     stage.step(Check, "what is short says why");
     let told = stage
         .until(|view| {

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use bigfleet_provider_sim::{Freeze, Kill, Selector};
+use bigfleet_wire::v1alpha1::{Machine, MachineState};
 use tokio::time::Instant;
 
 use super::{A, B, BATCH, all_run};
@@ -11,6 +12,7 @@ use crate::{
     scenario::{
         record::Phase::{Act, Check, Precondition},
         stage::{Played, Stage},
+        view::View,
     },
 };
 
@@ -45,6 +47,17 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
         return Err("the group has no zone".into());
     };
     stage.step(Act, &format!("zone {zone} fails"));
+    let standing = |view: &View| -> BTreeSet<String> {
+        let stands = |it: &&Machine| {
+            it.zone == zone && matches!(it.state(), MachineState::Idle | MachineState::Configured)
+        };
+        view.machines(shard).filter(stands).map(|machine| machine.id.clone()).collect()
+    };
+    let committed: BTreeSet<String> = {
+        let view = stage.view();
+        let rented: BTreeSet<&str> = view.rented(shard).iter().map(|it| it.id.as_str()).collect();
+        standing(&view).into_iter().filter(|id| !rented.contains(id.as_str())).collect()
+    };
     let controls = &stage.fleet.supplies[shard].controls;
     let whom = Selector::zone(&zone);
     let answer: Freeze = serde_json::from_str(r#"{"answer": "refuse"}"#)?;
@@ -55,10 +68,16 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     stage
         .until(|view| {
             all_run(view)?;
-            let still = [Workload::Group, Workload::Spread]
-                .iter()
-                .any(|workload| zones(*workload).contains(&zone));
-            if still { Err(format!("pods are in {zone}")) } else { Ok(()) }
+            for (workload, count) in
+                [(Workload::Group, GROUP_UNITS), (Workload::Spread, SPREAD_UNITS)]
+            {
+                // A pod whose node is gone runs nowhere, whatever it says of itself.
+                let places = zones(workload);
+                if places.len() != count as usize || places.contains(&zone) {
+                    return Err(format!("{} runs in {places:?}", workload.name()));
+                }
+            }
+            Ok(())
         })
         .await?;
     let took = begun.elapsed();
@@ -77,7 +96,16 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     stage.step(Act, "the zone returns");
     stage.fleet.thaw(shard, &whom)?;
     stage.step(Check, "its hosts are repaired");
-    stage.until(|view| view.resting()).await?;
-    stage.claim(RETURNS, true, "every machine is at rest");
+    stage
+        .until(|view| {
+            let back = standing(view);
+            let lacking: Vec<&String> = committed.difference(&back).collect();
+            if !lacking.is_empty() {
+                return Err(format!("{lacking:?} do not stand yet"));
+            }
+            view.resting()
+        })
+        .await?;
+    stage.claim(RETURNS, !committed.is_empty(), format!("{} machines stand", committed.len()));
     Ok(())
 }

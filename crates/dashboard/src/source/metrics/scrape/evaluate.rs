@@ -92,9 +92,10 @@ fn value(how: How, store: &Store, pages: &Pages, values: &VecDeque<f64>, now: f6
             pages.times.get(newest).copied()
         }
         How::Rate(window) => rate(pages, values, now, window),
-        How::Samples(window) => {
-            let count = within(pages, now, window).filter(|at| !values[*at].is_nan()).count();
-            (count > 0).then_some(count as f64)
+        // Ours, from the first look on: a count would take the window to tell it.
+        How::Interval(window) => {
+            let seen = within(pages, now, window).any(|at| !values[at].is_nan());
+            seen.then_some(store.interval)
         }
         How::Quantile(..) => None,
     }
@@ -250,6 +251,6 @@ mod tests {
         let store = store(&[("a", 100.0, page), ("a", 105.0, page)]);
         let query = |how| Query::new("bigfleet_shard_active_sessions", how, &[]);
         assert_eq!(values(&at(&store, &query(How::Sampled), 106.0)), [(vec![], 105.0)]);
-        assert_eq!(values(&at(&store, &query(How::Samples(300)), 106.0)), [(vec![], 2.0)]);
+        assert_eq!(values(&at(&store, &query(How::Interval(300)), 106.0)), [(vec![], 5.0)]);
     }
 }
