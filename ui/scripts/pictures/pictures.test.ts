@@ -45,8 +45,10 @@ it('the guide during a scenario, as a film and as a still', async () => {
   let still: Buffer | null = null;
   await film.until(
     async () => {
-      const { run, fleet } = await hand.state();
-      if (still === null && (fleet.dollarsPerHour ?? 0) > 1) still = await page.screenshot();
+      const { run } = await hand.state();
+      // The first claim holds: everything is under way.
+      if (still === null && (await page.getByText('holds', { exact: true }).count()) > 0)
+        still = await page.screenshot();
       return run?.name === 'burst' && run.state !== 'running';
     },
     400,

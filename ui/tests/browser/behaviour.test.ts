@@ -158,6 +158,20 @@ describe('links', () => {
     const most = [...unmet].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0]?.[0];
     expect([query('shard'), query('cluster')]).toEqual(['shard-0', most]);
   });
+  it('that name a cluster find its shard', async () => {
+    stub.override = (path, search) =>
+      path === 'sessions'
+        ? {
+            body: {
+              ...stub.fleet.sessions('x'),
+              sessions: search.get('shard') === 'shard-2' ? [{ clusterId: 'batch' }] : [],
+            },
+          }
+        : undefined;
+    await page.goto(stub.url('/needs?cluster=batch'));
+    await seen('shard-2 · batch');
+    expect(stub.asked.filter((path) => path.startsWith('needs?')).every((path) => path.includes('shard-2'))).toBe(true);
+  });
   it('filter needs by a click on a reason', async () => {
     await page.goto(stub.url('/needs?cluster=*'));
     await page.getByRole('button', { name: /no matching supply/ }).click();

@@ -2,6 +2,7 @@
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { State } from '../../src/guide/types';
 import { accessible } from '../browser/axe';
 import { ARTEFACTS, launch } from '../browser/browser';
 import { Demo, Hand } from './demo';
@@ -58,9 +59,10 @@ describe('the guide', () => {
     await page.getByRole('button', { name: 'Reset', disabled: true }).waitFor();
     await page.screenshot({ path: `${ARTEFACTS}/live-guide-running.png` });
     const claims = page.getByRole('list', { name: 'Claims' });
-    await page.getByText('claim holds').filter({ visible: true }).last().waitFor({ timeout: 60_000 });
-    const told = (await hand.state()).run;
-    expect(told).toMatchObject({ name: 'move', state: 'passed' });
+    const over = (state: State): boolean => state.run?.name === 'move' && state.run.state !== 'running';
+    const told = (await hand.until('the run is over', over, 90)).run;
+    expect(told?.state, JSON.stringify(told)).toBe('passed');
+    await page.getByText('claim holds').filter({ visible: true }).last().waitFor();
     expect(await claims.getByText('holds', { exact: true }).count()).toBe(told?.claims.length);
     for (const claim of told?.claims ?? []) await claims.getByText(claim.text).waitFor();
     // What it did is in the feed, in plain words.

@@ -28,10 +28,11 @@ export async function fromDist(page: Page, guide?: string): Promise<void> {
       const file = join(DIST, url.pathname);
       const found = file.startsWith(DIST) && existsSync(file) && statSync(file).isFile();
       const name = found ? file : join(DIST, url.origin === guide ? 'guide.html' : 'index.html');
-      await route.fulfill({
-        body: readFileSync(name),
-        contentType: KINDS[extname(name)] ?? 'text/html; charset=utf-8',
-      });
+      const headers: Record<string, string> = { 'content-type': KINDS[extname(name)] ?? 'text/html; charset=utf-8' };
+      // What the server lets its page do, this one may do.
+      const policy = found ? undefined : (await route.fetch()).headers()['content-security-policy'];
+      if (policy !== undefined) headers['content-security-policy'] = policy;
+      await route.fulfill({ body: readFileSync(name), headers });
     },
   );
 }

@@ -38,6 +38,8 @@ describe('screens', () => {
     ['shard-reports', '/shard-reports', ['sim.8x32', 'east-a', /escalated|cycle/]],
     ['topology', '/topology', ['coordinator-0', 'leader', 'follower', /shard-1/]],
     ['needs', '/needs?shard=shard-0&cluster=*', ['Outranked', 'satisfied', /contested/, /cut-line/, /short \d+/]],
+    ['clusters', '/clusters', ['cluster-a', 'cluster-b', 'cluster-c']],
+    ['available-capacity', '/available-capacity', ['a hint, not a promise', 'cluster-a', /^none$/]],
     ['finops', '/finops', [/^\$\d+\.\d\d\/h$/, 'bare-metal', 'prices as providers declare them', 'Provision']],
     ['machines', '/machines?shard=shard-0', ['76 of 76 machines', 'configured', 'cluster-a', '$0.38/h']],
     ['decisions', '/decisions?shard=shard-0', ['Provision', 'success', /nothing idle matched/]],
@@ -54,16 +56,18 @@ describe('screens', () => {
     await accessible(page, `live ${name}`);
   });
 
-  it.each(['/clusters', '/clusters/cluster-a', '/available-capacity'])(
-    '%s says what wires it, or shows it',
-    async (path) => {
-      await page.goto(at(path));
-      const state = page.locator('[data-state="unwired"], [data-state="full"], [data-state="empty"]').first();
-      await state.waitFor();
-      if ((await state.getAttribute('data-state')) === 'unwired') await seen(page, '--kubeconfig');
-      await accessible(page, `live ${path.slice(1).replaceAll('/', ' ')}`);
-    },
-  );
+  it('a cluster says which of its requests wait, and why, and leads to its needs', async () => {
+    await page.goto(at('/clusters'));
+    await page.getByRole('link', { name: 'cluster-c', exact: true }).click();
+    // The operator says it once it has lasted, and the screen asks again by itself.
+    await seen(page, 'PriorityStarved', 60);
+    await seen(page, /not satisfied/);
+    await accessible(page, 'live cluster');
+    // Its shard is not the first one.
+    await page.getByRole('link', { name: 'Its needs' }).click();
+    await seen(page, 'Outranked');
+    await seen(page, 'shard-1 · cluster-c');
+  });
 });
 
 describe('needs', () => {
