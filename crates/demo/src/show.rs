@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::{
     Error,
@@ -19,6 +19,9 @@ use crate::{
         record::{Run, Verdict},
     },
 };
+
+/// How long a run that has ended may still have the stage.
+const LET_GO: Duration = Duration::from_secs(1);
 
 /// A running demo.
 pub(crate) struct Show {
@@ -31,7 +34,7 @@ pub(crate) struct Show {
     /// The last run, or the one that is on.
     record: Arc<Mutex<Run>>,
     /// Held while something is played.
-    turn: tokio::sync::Mutex<()>,
+    turn: Arc<tokio::sync::Mutex<()>>,
     playing: AtomicBool,
     results: Mutex<BTreeMap<&'static str, Results>>,
     problem: Mutex<Option<String>>,
@@ -74,7 +77,7 @@ impl Show {
             started_in: began.elapsed(),
             guided,
             record: Arc::new(Mutex::new(none)),
-            turn: tokio::sync::Mutex::default(),
+            turn: Arc::default(),
             playing: AtomicBool::new(false),
             results: Mutex::default(),
             problem: Mutex::default(),
@@ -104,21 +107,33 @@ impl Show {
         run
     }
 
-    /// Plays, unless something is on.
+    /// Plays, unless something is on. What is on is told when this returns.
     pub(crate) async fn try_play(self: Arc<Self>, piece: Piece) -> bool {
-        let (begun, told) = tokio::sync::oneshot::channel();
-        let this = self.clone();
+        let turn = self.turn.clone();
+        let turn = match self.run().state {
+            Verdict::Running => turn.try_lock_owned().ok(),
+            // It has ended, and lets go in a moment.
+            _ => timeout(LET_GO, turn.lock_owned()).await.ok(),
+        };
+        let Some(turn) = turn else { return false };
+        self.begin(piece);
         tokio::spawn(async move {
-            let turn = this.turn.try_lock();
-            if begun.send(turn.is_ok()).is_ok() && turn.is_ok() {
-                this.play_now(piece).await;
-            }
+            self.play_now(piece).await;
+            drop(turn);
         });
-        told.await.unwrap_or_default()
+        true
+    }
+
+    fn begin(&self, piece: Piece) {
+        *lock(&self.record) = match piece {
+            Piece::Reset => scenario::opening_of_reset(),
+            Piece::Scenario(scenario) => scenario.opening(),
+        };
+        self.playing.store(true, Ordering::Relaxed);
     }
 
     async fn play_now(&self, piece: Piece) -> Run {
-        self.playing.store(true, Ordering::Relaxed);
+        self.begin(piece);
         match piece {
             Piece::Reset => scenario::play_reset(&self.fleet, &self.record).await,
             Piece::Scenario(scenario) => {

@@ -99,3 +99,15 @@ async fn flags_that_must_not_be_are_refused() {
         demo.left_nothing().await;
     }
 }
+
+#[tokio::test]
+async fn without_the_binaries_of_kubernetes_it_says_what_to_do() {
+    let nowhere = [("KUBEBUILDER_ASSETS", ""), ("PATH", "")];
+    let mut demo = Demo::start_with(&["--kubernetes"], &nowhere);
+    assert_eq!(demo.process.ended().await.code(), Some(2));
+    let log = demo.process.log();
+    for part in ["--kubernetes: etcd, kube-apiserver, kube-scheduler not found", "leave the flag"] {
+        assert!(log.contains(part), "{log}");
+    }
+    demo.left_nothing().await;
+}

@@ -20,33 +20,38 @@ use tokio::{
 };
 
 /// A scenario takes seconds, and minutes where the machine is busy.
-pub const PATIENCE: Duration = Duration::from_secs(300);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A demo.
-pub struct Demo {
+pub(crate) struct Demo {
     dir: TempDir,
-    pub process: Process,
+    pub(crate) process: Process,
     /// Where its guide is.
-    pub addr: String,
+    pub(crate) addr: String,
 }
 
 /// What the guide answered.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub head: String,
-    pub text: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) text: String,
 }
 
 impl Answer {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 
 impl Demo {
     /// Starts one with these flags, and a port of its own.
-    pub fn start(args: &[&str]) -> Self {
+    pub(crate) fn start(args: &[&str]) -> Self {
+        Self::start_with(args, &[])
+    }
+
+    /// The same in an environment with these variables besides.
+    pub(crate) fn start_with(args: &[&str], more: &[(&str, &str)]) -> Self {
         let dir = TempDir::new().unwrap();
         let home = dir.path().join("tmp");
         fs::create_dir(&home).unwrap();
@@ -54,7 +59,7 @@ impl Demo {
         let listen = format!("--listen={addr}");
         let args: Vec<String> =
             ["demo", &listen].iter().chain(args).map(|arg| (*arg).to_owned()).collect();
-        let variables = [("TMPDIR", home.to_str().unwrap())];
+        let variables = [&[("TMPDIR", home.to_str().unwrap())], more].concat();
         let log = dir.path().join("log");
         let printed = File::create(dir.path().join("printed")).unwrap();
         let process =
@@ -63,17 +68,17 @@ impl Demo {
     }
 
     /// Where its files are, while it lives.
-    pub fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.dir.path().join("tmp")
     }
 
     /// What it has printed.
-    pub fn printed(&self) -> String {
+    pub(crate) fn printed(&self) -> String {
         fs::read_to_string(self.dir.path().join("printed")).unwrap()
     }
 
     /// The guide's state as soon as it answers.
-    pub async fn until_up(&mut self) -> Value {
+    pub(crate) async fn until_up(&mut self) -> Value {
         until_or(&|| "the guide answers".to_owned(), PATIENCE, &mut async || {
             assert!(self.process.is_running(), "{}", self.process.tail());
             call(&self.addr, "GET", "/api/state", &[], "").await
@@ -83,7 +88,7 @@ impl Demo {
     }
 
     /// Looks at the state until it is so.
-    pub async fn until<T>(&mut self, what: &str, look: impl Fn(&Value) -> Option<T>) -> T {
+    pub(crate) async fn until<T>(&mut self, what: &str, look: impl Fn(&Value) -> Option<T>) -> T {
         until_or(&|| what.to_owned(), PATIENCE, &mut async || {
             assert!(self.process.is_running(), "{}", self.process.tail());
             look(&self.get("/api/state").await.json())
@@ -92,7 +97,7 @@ impl Demo {
     }
 
     /// The baseline stands, and nothing is played.
-    pub async fn until_at_rest(&mut self) {
+    pub(crate) async fn until_at_rest(&mut self) {
         self.until("the baseline stands", |state| {
             let run = &state["run"];
             (run["name"] == "reset" && run["state"] == "passed").then_some(())
@@ -100,12 +105,12 @@ impl Demo {
         .await;
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         call(&self.addr, "GET", path, &[], "").await.expect("an answer")
     }
 
     /// A write as a page sends it; what comes too fast is sent again.
-    pub async fn post(&self, path: &str, body: &str) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &str) -> Answer {
         loop {
             let kind = ["Content-Type: application/json"];
             let answer = call(&self.addr, "POST", path, &kind, body).await.expect("an answer");
@@ -117,7 +122,7 @@ impl Demo {
     }
 
     /// Waits for its end as long as scenarios may take.
-    pub async fn ended(&mut self) -> ExitStatus {
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
         until_or(&|| "it ends".to_owned(), PATIENCE, &mut async || {
             (!self.process.is_running()).then_some(())
         })
@@ -126,7 +131,7 @@ impl Demo {
     }
 
     /// No process, no file.
-    pub async fn left_nothing(&self) {
+    pub(crate) async fn left_nothing(&self) {
         let home = self.home();
         let left = || {
             let files: Vec<_> = fs::read_dir(&home).unwrap().map(|it| it.unwrap().path()).collect();
@@ -141,7 +146,7 @@ impl Demo {
 }
 
 /// Command lines that name the directory.
-pub fn processes(home: &Path) -> Vec<String> {
+pub(crate) fn processes(home: &Path) -> Vec<String> {
     let home = home.to_str().unwrap();
     let all = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let lines = all.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
@@ -150,7 +155,7 @@ pub fn processes(home: &Path) -> Vec<String> {
 }
 
 /// One call; none while nobody answers.
-pub async fn call(
+pub(crate) async fn call(
     addr: &str,
     method: &str,
     path: &str,
@@ -166,7 +171,7 @@ pub async fn call(
 }
 
 /// A call whose answer is still to be read.
-pub async fn open(
+pub(crate) async fn open(
     addr: &str,
     method: &str,
     path: &str,

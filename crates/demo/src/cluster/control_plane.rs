@@ -75,7 +75,9 @@ impl ControlPlane {
         }
         let names: HashMap<&str, &str> =
             seen.pods.iter().map(|pod| (pod.uid.as_str(), pod.name.as_str())).collect();
-        let wishes = self.scheduler.as_mut().map(|it| it.look(&seen.pods, &seen.nodes));
+        let incomplete: HashSet<Workload> = self.expected.values().copied().collect();
+        let look = |it: &mut Scheduler| it.look(&seen.pods, &seen.nodes, &incomplete);
+        let wishes = self.scheduler.as_mut().map(look);
         for wish in wishes.into_iter().flatten() {
             let name = |uid: &str| names.get(uid).map(|name| (*name).to_owned());
             match wish {

@@ -3,7 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::view::{Amounts, NodeView, PodView};
+use super::{
+    view::{Amounts, NodeView, PodView},
+    workload::Workload,
+};
 
 /// What the scheduler wants.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,11 +36,13 @@ struct Seat<'a> {
 }
 
 impl Scheduler {
-    /// Looks at everything once.
+    /// Looks at everything once. A group of which some pods are still to be seen waits for them:
+    /// where its first pod goes all of them must have room.
     pub(crate) fn look(
         &mut self,
         pods: &[PodView],
         nodes: &BTreeMap<String, NodeView>,
+        incomplete: &HashSet<Workload>,
     ) -> Vec<Wish> {
         let known: HashMap<&str, &PodView> =
             pods.iter().map(|pod| (pod.uid.as_str(), pod)).collect();
@@ -51,6 +56,7 @@ impl Scheduler {
             .filter(|pod| {
                 pod.node.is_none() && !pod.leaving && !self.assumed.contains_key(&pod.uid)
             })
+            .filter(|pod| pod.together.is_none() || !incomplete.contains(&pod.workload))
             .collect();
         waiting.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.name.cmp(&b.name)));
         let mut wishes = Vec::new();
@@ -240,7 +246,7 @@ fn add(free: &mut Amounts, needs: &Amounts) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::workload::{Class, Workload};
+    use crate::cluster::workload::Class;
 
     fn pod(name: &str, workload: Workload) -> PodView {
         let mut object = workload.pod(name).unwrap();
@@ -267,6 +273,14 @@ mod tests {
         zones.iter().enumerate().map(|(at, zone)| (format!("n{at}"), node(zone))).collect()
     }
 
+    fn look(
+        scheduler: &mut Scheduler,
+        pods: &[PodView],
+        nodes: &BTreeMap<String, NodeView>,
+    ) -> Vec<Wish> {
+        scheduler.look(pods, nodes, &HashSet::new())
+    }
+
     fn bind(uid: &str, node: &str) -> Wish {
         Wish::Bind(uid.to_owned(), node.to_owned())
     }
@@ -278,12 +292,12 @@ mod tests {
     fn one_pod_fills_a_machine_and_the_important_go_first() {
         let mut scheduler = Scheduler::default();
         let pods = [pod("b", BATCH), pod("c", CRITICAL), pod("d", BATCH)];
-        let wishes = scheduler.look(&pods, &nodes(&["z", "z"]));
+        let wishes = look(&mut scheduler, &pods, &nodes(&["z", "z"]));
         assert_eq!(wishes, [bind("c", "n0"), bind("b", "n1")]);
-        assert_eq!(scheduler.look(&pods, &nodes(&["z", "z"])), [], "bound once");
+        assert_eq!(look(&mut scheduler, &pods, &nodes(&["z", "z"])), [], "bound once");
         let mut cordoned = nodes(&["z", "z", "z"]);
         cordoned.get_mut("n2").unwrap().schedulable = false;
-        assert_eq!(scheduler.look(&pods, &cordoned), [], "not on a cordoned node");
+        assert_eq!(look(&mut scheduler, &pods, &cordoned), [], "not on a cordoned node");
     }
 
     #[test]
@@ -293,27 +307,31 @@ mod tests {
         batch.node = Some("n0".to_owned());
         let critical = pod("c", CRITICAL);
         let pods = [batch.clone(), critical.clone()];
-        assert_eq!(scheduler.look(&pods, &nodes(&["z"])), [Wish::Evict("b".to_owned())]);
-        assert_eq!(scheduler.look(&pods, &nodes(&["z"])), []);
+        assert_eq!(look(&mut scheduler, &pods, &nodes(&["z"])), [Wish::Evict("b".to_owned())]);
+        assert_eq!(look(&mut scheduler, &pods, &nodes(&["z"])), []);
         batch.leaving = true;
-        assert_eq!(scheduler.look(&[batch, critical.clone()], &nodes(&["z"])), []);
-        assert_eq!(scheduler.look(&[critical], &nodes(&["z"])), [bind("c", "n0")]);
+        assert_eq!(look(&mut scheduler, &[batch, critical.clone()], &nodes(&["z"])), []);
+        assert_eq!(look(&mut scheduler, &[critical], &nodes(&["z"])), [bind("c", "n0")]);
     }
 
     #[test]
     fn spread_pods_keep_apart_and_groups_together() {
         let spread = ["s0", "s1", "s2"].map(|name| pod(name, Workload::Spread));
-        let wishes = Scheduler::default().look(&spread, &nodes(&["x", "x", "y"]));
+        let wishes = look(&mut Scheduler::default(), &spread, &nodes(&["x", "x", "y"]));
         assert_eq!(wishes, [bind("s0", "n0"), bind("s1", "n2"), bind("s2", "n1")]);
         let three = nodes(&["x", "x", "x", "y"]);
         let mut bound = spread.clone();
         bound[0].node = Some("n0".to_owned());
-        let wishes = Scheduler::default().look(&bound, &three);
+        let wishes = look(&mut Scheduler::default(), &bound, &three);
         assert_eq!(wishes, [bind("s1", "n3"), bind("s2", "n1")]);
         let group = ["g0", "g1", "g2"].map(|name| pod(name, Workload::Group));
-        let wishes = Scheduler::default().look(&group, &nodes(&["x", "y", "x"]));
+        let wishes = look(&mut Scheduler::default(), &group, &nodes(&["x", "y", "x"]));
         assert_eq!(wishes, [], "no zone has room for three");
-        let wishes = Scheduler::default().look(&group, &nodes(&["x", "y", "y", "x", "y"]));
+        let five = nodes(&["x", "y", "y", "x", "y"]);
+        let incomplete = HashSet::from([Workload::Group]);
+        let wishes = Scheduler::default().look(&group[..2], &five, &incomplete);
+        assert_eq!(wishes, [], "the third is still to come");
+        let wishes = look(&mut Scheduler::default(), &group, &five);
         assert_eq!(wishes, [bind("g0", "n1"), bind("g1", "n2"), bind("g2", "n4")]);
     }
 }

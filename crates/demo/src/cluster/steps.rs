@@ -59,9 +59,12 @@ async fn write(client: &Client, step: &Step) -> Result<(), kube::Error> {
                 Err(error) if refusal::code(&error) != Some(409) => return Err(error),
                 _ => {}
             }
+            let mut resources = machine.resources.clone();
+            // A node without it takes no pod.
+            resources.entry("pods".to_owned()).or_insert_with(|| "110".to_owned());
             let status = Patch::Merge(json!({"status": {
-                "capacity": machine.resources,
-                "allocatable": machine.resources,
+                "capacity": resources,
+                "allocatable": resources,
                 "conditions": [condition("Ready")],
             }}));
             nodes.patch_status(&machine.id, &merge, &status).await.map(drop)

@@ -171,9 +171,13 @@ pub(crate) fn named(name: &str) -> Option<&'static Scenario> {
 }
 
 impl Scenario {
+    /// The record that it begins with.
+    pub(crate) fn opening(&self) -> Run {
+        Run::begin(self.name, self.claims, now())
+    }
+
     /// Plays it from the baseline to its end. What was found is in the record.
     pub(crate) async fn play(&self, fleet: &Fleet, guided: bool, record: &Arc<Mutex<Run>>) {
-        *lock(record) = Run::begin(self.name, self.claims, now());
         let stage = Stage::new(fleet, guided, record.clone());
         let played = match reset(&stage).await {
             Ok(()) => (self.play)(&stage).await,
@@ -183,9 +187,13 @@ impl Scenario {
     }
 }
 
+/// The record that a reset begins with.
+pub(crate) fn opening_of_reset() -> Run {
+    Run::begin("reset", &[], now())
+}
+
 /// Back to the baseline, as a run of its own.
 pub(crate) async fn play_reset(fleet: &Fleet, record: &Arc<Mutex<Run>>) {
-    *lock(record) = Run::begin("reset", &[], now());
     let stage = Stage::new(fleet, false, record.clone());
     let played = reset(&stage).await;
     lock(record).end(played.err().map(|stop| stop.0).as_deref(), now());

@@ -33,7 +33,8 @@ pub(super) struct Picture {
     pub(super) scenarios: Vec<(&'static str, Option<Verdict>)>,
     /// Title of the scenario that is being played.
     pub(super) playing: Option<&'static str>,
-    pub(super) run: Run,
+    /// The one that is on, or the last one; none before the first.
+    pub(super) run: Option<Run>,
     /// In plain words, newest first.
     pub(super) decisions: Vec<String>,
     pub(super) processes: Vec<Process>,
@@ -109,7 +110,7 @@ impl Picture {
             clusters: clusters.collect(),
             scenarios: scenario::all().iter().map(row).collect(),
             playing: playing.map(|scenario| scenario.title),
-            run,
+            run: (show.is_playing() || !run.steps.is_empty()).then_some(run),
             decisions: decisions.iter().rev().take(FEED).map(|it| Told::of(it).text).collect(),
             processes: replicas.chain(shards).collect(),
         }

@@ -41,7 +41,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, picture: &Picture) {
     let bars = picture.tiers.iter().map(|tier| bar(tier, supply.width)).collect();
     boxed(frame, supply, "machines: █ work  ▒ move  ░ idle  · none yet", bars);
     frame.render_widget(demand(picture), clusters);
-    boxed(frame, run, "run", told(&picture.run, run.height.saturating_sub(2) as usize));
+    let room = usize::from(run.height.saturating_sub(2));
+    let lines = picture.run.as_ref().map(|it| told(it, room)).unwrap_or_default();
+    boxed(frame, run, "run", lines);
     let decisions = picture.decisions.iter().map(|text| Line::from(text.as_str())).collect();
     boxed(frame, feed, "decisions, newest first", decisions);
     frame.render_widget(Paragraph::new(format!("{KEYS} · {}", picture.url)), foot);
@@ -167,7 +169,7 @@ mod tests {
                 .to_vec(),
             scenarios: vec![("Move", None), ("Burst", Some(Verdict::Failed))],
             playing: Some("Move"),
-            run,
+            run: Some(run),
             decisions: vec!["metal-owned-001 joins cluster-a".to_owned()],
             processes: vec![
                 Process { name: "coordinator-1".to_owned(), running: true, leads: true },
@@ -206,8 +208,10 @@ mod tests {
     #[test]
     fn a_failed_claim_and_a_problem_say_so() {
         let mut picture = picture();
-        picture.run.settle("$/h unchanged", false, "$2.00".to_owned());
-        picture.run.end(None, 2);
+        let mut run = picture.run.take().unwrap();
+        run.settle("$/h unchanged", false, "$2.00".to_owned());
+        run.end(None, 2);
+        picture.run = Some(run);
         picture.problem = Some("shard-0 ended by itself".to_owned());
         let screen = text(&picture, (120, 40));
         for part in ["move: FAILED", "FAILED: $/h unchanged $2.00", "PROBLEM: shard-0 ended"] {
