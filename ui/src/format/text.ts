@@ -50,10 +50,11 @@ export function duration(seconds: Maybe<number>): string {
   const size = Math.abs(seconds);
   const sign = seconds < 0 ? '−' : '';
   if (size === 0) return '0 s';
-  if (size < 0.001) return `${sign}${decimal(size * 1e6, 0)} µs`;
-  if (size < 1) return `${sign}${decimal(size * 1e3, size < 0.01 ? 1 : 0)} ms`;
-  if (size < 60) return `${sign}${decimal(size, size < 10 ? 1 : 0)} s`;
-  return sign + whole(size);
+  // Where rounding reaches the next unit, it is the next unit.
+  if (size < 0.0009995) return `${sign}${decimal(size * 1e6, 0)} µs`;
+  if (size < 0.9995) return `${sign}${decimal(size * 1e3, size < 0.01 ? 1 : 0)} ms`;
+  if (size < 59.5) return `${sign}${decimal(size, size < 10 ? 1 : 0)} s`;
+  return sign + whole(Math.round(size));
 }
 
 /** An age in whole units, `0 s` for the future: clocks differ. */

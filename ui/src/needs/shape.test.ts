@@ -57,7 +57,14 @@ describe('names', () => {
   it('are short, and groups come apart at the NUL', () => {
     expect(resourceName('nvidia.com/gpu')).toBe('gpu');
     expect(keyName('topology.kubernetes.io/zone')).toBe('zone');
-    expect(groupParts('train\0ml')).toEqual({ name: 'train', namespace: 'ml' });
+    const rack = 'topology.bigfleet/rack';
+    expect(groupParts(`${rack}\0app=train,role=worker,;\0ml`)).toEqual({
+      name: 'app=train, role=worker',
+      namespace: 'ml',
+    });
+    expect(groupParts(`${rack}\0;tier In a,b;\0ml`)).toEqual({ name: 'tier In a,b', namespace: 'ml' });
+    expect(groupParts(`${rack}\0\0ml`)).toEqual({ name: 'same rack', namespace: 'ml' });
+    expect(groupParts('train')).toEqual({ name: 'train', namespace: null });
     expect(groupParts('')).toEqual({ name: '', namespace: null });
   });
 });

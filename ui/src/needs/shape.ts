@@ -76,10 +76,15 @@ export function worst(parts: readonly Coverage[]): Coverage | null {
   return least;
 }
 
-/** `name` and namespace of a group text, which joins them with a NUL. */
+/** What a group is called: the selector of its pods, and their namespace. Its text is `topology key NUL selector NUL
+ * namespace`; any other text is shown as it is. */
 export function groupParts(group: string): { name: string; namespace: string | null } {
-  const [name = '', ...rest] = group.split('\0');
-  return { name, namespace: rest.length > 0 ? rest.join(' ') : null };
+  const parts = group.split('\0');
+  if (parts.length < 3) return { name: parts[0] ?? '', namespace: parts[1] ?? null };
+  const [labels = '', ...expressions] = parts.slice(1, -1).join(' ').split(';');
+  const pairs = labels.split(',').filter((pair) => pair !== '');
+  const name = [pairs.join(', '), ...expressions].filter((part) => part !== '').join('; ');
+  return { name: name || `same ${keyName(parts[0] ?? '')}`, namespace: parts.at(-1) || null };
 }
 
 /** `cpu`, `memory`, `gpu` of `nvidia.com/gpu`. */

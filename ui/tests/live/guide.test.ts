@@ -33,6 +33,20 @@ afterEach(async () => {
   expect(errors).toEqual([]);
 });
 
+/** Chosen and started by clicks, watched until it is over, and passed. */
+async function play(title: string, name: string): Promise<State['run']> {
+  await page.goto(guide);
+  await page.getByRole('button', { name: title, exact: true }).click();
+  await page.getByRole('button', { name: /^Run/ }).click();
+  await page.getByRole('button', { name: 'Reset', disabled: true }).waitFor();
+  await page.screenshot({ path: `${ARTEFACTS}/live-guide-running-${name}.png` });
+  const over = (state: State): boolean => state.run?.name === name && state.run.state !== 'running';
+  const { run } = await hand.until('the run is over', over, 90);
+  expect(run?.state, JSON.stringify(run)).toBe('passed');
+  await page.getByText('claim holds').filter({ visible: true }).last().waitFor();
+  return run;
+}
+
 describe('the guide', () => {
   it('paints in less than a second, and shows the fleet at rest', async () => {
     expect(await firstPaint(page, guide), 'first paint').toBeLessThan(1000);
@@ -53,16 +67,8 @@ describe('the guide', () => {
   });
 
   it('runs a scenario by a click, and its claims hold', async () => {
-    await page.goto(guide);
-    await page.getByRole('button', { name: /Move/ }).click();
-    await page.getByRole('button', { name: /^Run/ }).click();
-    await page.getByRole('button', { name: 'Reset', disabled: true }).waitFor();
-    await page.screenshot({ path: `${ARTEFACTS}/live-guide-running.png` });
+    const told = await play('Move', 'move');
     const claims = page.getByRole('list', { name: 'Claims' });
-    const over = (state: State): boolean => state.run?.name === 'move' && state.run.state !== 'running';
-    const told = (await hand.until('the run is over', over, 90)).run;
-    expect(told?.state, JSON.stringify(told)).toBe('passed');
-    await page.getByText('claim holds').filter({ visible: true }).last().waitFor();
     expect(await claims.getByText('holds', { exact: true }).count()).toBe(told?.claims.length);
     for (const claim of told?.claims ?? []) await claims.getByText(claim.text).waitFor();
     // What it did is in the feed, in plain words.
@@ -90,6 +96,19 @@ describe('the guide', () => {
       (want) => document.querySelector('output[aria-label="Demand for production"]')?.textContent === want,
       String(before),
     );
+  });
+
+  it('shows why a gang stands where it stands, and the rest in the dashboard', async () => {
+    await play('Gang', 'gang');
+    const drawer = page.getByRole('dialog', { name: 'Why this domain' });
+    await drawer.getByText('chosen', { exact: true }).waitFor();
+    await accessible(page, 'live guide gang');
+    const link = await drawer.getByRole('link', { name: /whole explanation/ }).getAttribute('href');
+    await page.goto(link ?? '');
+    const need = page.getByRole('dialog', { name: 'Need of cluster-c' });
+    await need.getByText('co-location: all machines share one value').waitFor();
+    await need.getByText('all domains, best first').waitFor();
+    await accessible(page, 'live gang explained');
   });
 
   it('leads from what is short to why, in the dashboard', async () => {

@@ -180,7 +180,7 @@ export class Fleet {
         minUnit: gang ? { 'nvidia.com/gpu': '8', cpu: '96', memory: '1Ti' } : { cpu: '2', memory: '8Gi' },
         priority, spread: profile === 4 ? [{ topologyKey: 'topology.kubernetes.io/zone', maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule' }] : [],
         interruptionPenaltyBucket: ['0', '0.5', '16', '1024', '65536', 'pinned'][profile % 6] as string, reclamationPenaltyBucket: ['0', '64', '8192'][profile % 3] as string,
-        group: gang ? `llm-${index}\u0000ml` : '',
+        group: gang ? `topology.bigfleet/rack\u0000job=llm-${index},;\u0000ml` : '',
       },
       residualDeficit: unmet ? (gang ? { 'nvidia.com/gpu': '24', cpu: '288', memory: '3Ti' } : { cpu: String(Math.ceil(cpu / 3)) }) : null,
       claimedMachineCount: unmet ? (gang ? 5 : index % 2 ? 3 : 0) : Math.max(1, Math.round(cpu / 32)), bootstrapCount: index % 4 === 0 ? 1 : 0, provisionCount: index % 7 === 0 ? 1 : 0,
