@@ -446,7 +446,6 @@ impl<'a> World<'a> {
                 || !need.owns(record)
                 || need.usable(record)
                 || !need.profile.matches(&*record.class)
-                || cycle.unready_residual(number).is_zero()
             {
                 found.push(format!("51: need {number} did not outgrow {}", record.id));
             }

@@ -26,7 +26,7 @@ fn outgrown(seen: &Seen) -> Vec<&str> {
 fn a_request_that_fits_no_machine_takes_none_from_the_others() {
     let reason = |seen: &Seen| seen.verdict(0).reason.map(|reason| format!("{reason:?}"));
     let seen = with_unit(502, 500, "", &own("m", 1));
-    assert_eq!(outgrown(&seen), ["m"]);
+    assert_eq!(outgrown(&seen), ["m-0"]);
     assert!(seen.actions().is_empty() && seen.claims(0).is_empty());
     assert_eq!(reason(&seen).as_deref(), Some("NoMatchingSupply"));
     assert_eq!(seen.verdict(0).deficit.by_name().to_vec(), [("cpu", 502_000)]);
