@@ -473,7 +473,9 @@ impl<'a> World<'a> {
             for machine in reclaimed.iter().copied().filter(matches) {
                 let record = cycle.machine(machine);
                 let own = need.owns(record) && cycle.lowers(number, machine, &open);
-                let alike = !open.is_zero() && need.contribution(record).spans(&open);
+                // The walk is one pass: what it passed over in the beginning stays so.
+                let alike =
+                    !open.is_zero() && need.contribution(record).spans(&cycle.unhoused(number));
                 if !need.usable(record) && (own || (alike && !need.same())) {
                     found.push(format!("51: need {number} still runs on {}", record.id));
                 }
