@@ -134,6 +134,29 @@ fn decide_tells_what_the_engine_would_do() {
     assert_eq!(explained["actions"][0]["explain"]["domain_rule"], 0);
 }
 
+/// Two cores of pods run on `m`, and one more pod wants more than any machine has.
+#[test]
+fn decide_takes_no_machine_from_pods_for_one_that_fits_nowhere() {
+    let world = |stamp: &str| {
+        format!(
+            r#"{{"needs": [{{"name": "web", "cluster": "a", "aggregate": {{"cpu": "502"}}, "min_unit": {{"cpu": "500"}}}}],
+                "machines": [{{"id": "m", "state": "Configured", "cluster": "a", "resources": {{"cpu": "4"}} {stamp}}}]}}"#
+        )
+    };
+    for (stamp, outgrown) in [
+        (r#", "stamp": {"need": "web"}"#, serde_json::json!({"m": 0})),
+        ("", serde_json::json!({})),
+    ] {
+        let output = decide(&world(stamp), &[]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let decision: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(decision["actions"], serde_json::json!([]));
+        assert_eq!(decision["outgrown"], outgrown);
+        assert_eq!(decision["verdicts"][0]["reason"], "NO_MATCHING_SUPPLY");
+        assert_eq!(decision["verdicts"][0]["deficit"]["cpu"], "502");
+    }
+}
+
 #[test]
 fn decide_names_what_is_wrong_and_where() {
     for (world, error) in [

@@ -62,6 +62,7 @@ fn differ<T: PartialEq + Debug>(path: impl Fn() -> String, a: &T, b: &T) -> Opti
 fn first_difference(a: &CycleOutput, b: &CycleOutput) -> Option<Found> {
     in_lists("verdicts", &a.verdicts, &b.verdicts, in_verdicts)
         .or_else(|| in_maps("claims", &a.claims, &b.claims))
+        .or_else(|| in_maps("outgrown", &a.outgrown, &b.outgrown))
         .or_else(|| in_lists("actions", &a.actions, &b.actions, in_actions))
         .or_else(|| in_lists("unresolved", &a.unresolved, &b.unresolved, in_unresolved))
         .or_else(|| in_maps("gang_ages", &a.gang_ages, &b.gang_ages))

@@ -201,6 +201,7 @@ impl Engine {
         decided.released.clear();
         phase3::reclaim(&self.world, &mut standing, inversions, &mut decided.reclaimed);
         phase3::release(&self.world, &self.release, now, &mut decided.released);
+        self.world.let_outgrown_go();
         observe(Phase::Phase3);
         let world = &self.world;
         let judged = inversions.resolutions.drain(..).map(|one| Shortfall::of(world, one));

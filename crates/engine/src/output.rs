@@ -17,6 +17,9 @@ pub struct CycleOutput {
     pub verdicts: Vec<Verdict>,
     /// Which need counts on which machine.
     pub claims: BTreeMap<MachineId, NeedIdx>,
+    /// Which need still runs on which machine that is too small for its unit: counted
+    /// for nobody, and kept (§6.5).
+    pub outgrown: BTreeMap<MachineId, NeedIdx>,
     /// Phase 1 and 2 by (need, machine), reclaims in release order by cluster,
     /// deletes by machine. At most one per machine.
     pub actions: Vec<Action>,

@@ -34,10 +34,15 @@ pub(crate) fn reclaim(
             let left = row.members.len() - (row.claimed + row.doomed) as usize;
             left > 0 && !standing.is_awaited(world, cluster, row.class)
         }));
+        if runs.is_empty() {
+            continue;
+        }
+        let kept = standing.kept_in(world, cluster);
         let start = reclaimed.len();
         for run in &runs {
             let unwanted = excess_of(world, *run).rev();
-            reclaimed.extend(unwanted.filter(|machine| !inversions.is_victim(*machine)));
+            let goes = |one: &MachineIx| !inversions.is_victim(*one) && !kept.contains(one);
+            reclaimed.extend(unwanted.filter(goes));
         }
         if runs.len() > 1 {
             reclaimed[start..].sort_unstable_by(|a, b| release_order(world, *a, *b));

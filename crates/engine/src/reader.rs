@@ -65,12 +65,12 @@ impl Reader<'_> {
         self.tally.get_or_init(|| Tally::of(&self.engine.world))
     }
 
-    /// The need, as sent, that a machine counts for. Where several gangs share it,
-    /// the first of them.
+    /// The need, as sent, that a machine counts for, or that outgrew it and still runs on
+    /// it. Where several gangs share it, the first of them.
     pub fn claimant(&self, machine: &str) -> Option<NeedKey> {
         let world = &self.engine.world;
         let number = world.machines.find(machine)?;
-        let need = world.machines.rows[number].claimant?;
+        let need = world.machines.rows[number].claimant.or_else(|| world.outgrown_by(number))?;
         if !world.needs[need].is_fold() {
             return Some(self.engine.key_of(need));
         }

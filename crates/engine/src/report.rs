@@ -35,10 +35,14 @@ impl Engine {
                 claims.insert(self.world.machines.id(machine).into(), place(need));
             }
         }
+        let outgrown = self.world.outgrown.iter();
+        let outgrown =
+            outgrown.map(|(one, need)| (self.world.machines.id(*one).into(), place(*need)));
         let short = self.decided.short.iter().filter(|short| !short.open.is_zero());
         CycleOutput {
             verdicts: order.iter().map(|need| self.verdict(*need)).collect(),
             claims,
+            outgrown: outgrown.collect(),
             actions: self.actions_of(&order, place, |need| place(need).0),
             unresolved: short
                 .map(|short| Unresolved {

@@ -81,7 +81,10 @@ impl Engine {
             }
             let rows = &self.world.machines.rows;
             let members = self.world.runs[run].members.iter();
-            let members = members.filter(|machine| rows[**machine].claimant.is_none());
+            let members = members.filter(|machine| {
+                // Whoever outgrew one and still runs on it is known by its stamp.
+                rows[**machine].claimant.is_none() && self.world.outgrown_by(**machine).is_none()
+            });
             found.extend(members.map(|machine| (*machine, stamp)));
         }
         found

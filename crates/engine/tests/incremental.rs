@@ -97,7 +97,14 @@ fn disturb(engine: &mut Engine, input: &CycleInput, output: &CycleOutput, random
                     let mut needs: Vec<_> = of_cluster.cloned().collect();
                     let at = random.below(needs.len() as u64) as usize;
                     let unit = needs[at].min_unit.clone();
-                    match random.below(3) {
+                    match random.below(4) {
+                        // A request joins that may fit none of its machines, or leaves.
+                        3 => {
+                            if let Some(large) = one_of(random, &other.demand) {
+                                needs[at].min_unit = large.min_unit.clone();
+                                needs[at].aggregate.add_assign(&large.min_unit);
+                            }
+                        }
                         0 => drop(needs.remove(at)),
                         1 => needs[at].aggregate.add_assign(&unit),
                         _ => needs[at].aggregate.sub_sat_assign(&unit),

@@ -1,5 +1,7 @@
 //! The machines, the needs, and who claims what: all state there is.
 
+use std::collections::BTreeSet;
+
 use bigfleet_engine::{CycleInput, Tracked};
 use bigfleet_model::{Machine, MachineState, Totals, cost::effective_cost};
 
@@ -16,13 +18,24 @@ pub(crate) struct Cycle<'a> {
     pub(crate) needs: Vec<Prepared>,
     /// Claims are exclusive and whole-machine (§6).
     pub(crate) claimed_by: Vec<Option<usize>>,
+    /// Which need outgrew a machine that it still runs on (§6.5).
+    pub(crate) outgrown_by: Vec<Option<usize>>,
+    /// Machines that are kept for a need that outgrew their kind (§8).
+    pub(crate) kept: BTreeSet<usize>,
 }
 
 impl<'a> Cycle<'a> {
     pub(crate) fn new(input: &'a CycleInput) -> Self {
         let machines = overlay::overlay(input);
-        let claimed_by = vec![None; machines.len()];
-        Self { input, machines, needs: Vec::new(), claimed_by }
+        let nobody = vec![None; machines.len()];
+        Self {
+            input,
+            machines,
+            needs: Vec::new(),
+            claimed_by: nobody.clone(),
+            outgrown_by: nobody,
+            kept: BTreeSet::new(),
+        }
     }
 
     pub(crate) fn machine(&self, machine: usize) -> &Machine {
@@ -35,6 +48,11 @@ impl<'a> Cycle<'a> {
 
     pub(crate) fn claims(&self, need: usize) -> Vec<usize> {
         self.all().filter(|machine| self.claimed_by[*machine] == Some(need)).collect()
+    }
+
+    /// Nobody claims the machine, and nobody who outgrew it still runs on it.
+    pub(crate) fn is_left(&self, machine: usize) -> bool {
+        self.claimed_by[machine].is_none() && self.outgrown_by[machine].is_none()
     }
 
     pub(crate) fn contribution(&self, need: usize, machine: usize) -> Totals {
@@ -97,7 +115,7 @@ impl<'a> Cycle<'a> {
     pub(crate) fn acquirable(&self, need: usize) -> Vec<usize> {
         let prepared = &self.needs[need];
         self.all()
-            .filter(|machine| self.claimed_by[*machine].is_none())
+            .filter(|machine| self.is_left(*machine))
             .filter(|machine| self.acquirable_state(*machine) && !self.held_back(*machine))
             .filter(|machine| self.usable(need, *machine))
             .filter(|machine| {
@@ -111,7 +129,7 @@ impl<'a> Cycle<'a> {
     pub(crate) fn creditable(&self, need: usize) -> Vec<usize> {
         let prepared = &self.needs[need];
         self.all()
-            .filter(|machine| self.claimed_by[*machine].is_none())
+            .filter(|machine| self.is_left(*machine))
             .filter(|machine| {
                 let machine = self.machine(*machine);
                 match machine.state {

@@ -35,6 +35,7 @@ pub fn check(input: &CycleInput, output: &CycleOutput) -> Vec<String> {
     world.topology(&mut found);
     world.folds(&mut found);
     world.reclaims(&mut found);
+    world.outgrown(&mut found);
     world.quiet(&mut found);
     found
 }
@@ -63,10 +64,13 @@ impl<'a> World<'a> {
                 }
             }
         }
-        for (machine, NeedIdx(need)) in &output.claims {
+        let claims = output.claims.iter().map(|claim| (claim, false));
+        let outgrown = output.outgrown.iter().map(|claim| (claim, true));
+        for ((machine, NeedIdx(need)), outgrown) in claims.chain(outgrown) {
+            let of = if outgrown { &mut cycle.outgrown_by } else { &mut cycle.claimed_by };
             match places.get(machine) {
                 Some(place) if (*need as usize) < cycle.needs.len() => {
-                    cycle.claimed_by[*place] = Some(*need as usize);
+                    of[*place] = Some(*need as usize);
                 }
                 _ => {
                     found.push(format!("1: {machine} is claimed by {need}: no such thing"));
@@ -74,6 +78,7 @@ impl<'a> World<'a> {
                 }
             }
         }
+        cycle.keep_what_is_left();
         let unknown = output.actions.iter().find(|action| !places.contains_key(&action.machine));
         if let Some(action) = unknown {
             found.push(format!("8: action for unknown machine {}", action.machine));
@@ -184,7 +189,7 @@ impl<'a> World<'a> {
             if record.state != MachineState::Configured || !ready {
                 continue;
             }
-            let claimed = self.cycle.claimed_by[machine].is_some();
+            let claimed = !self.cycle.is_left(machine);
             let (victim, reclaim) = (victims.contains(&machine), reclaimed.contains(&machine));
             if claimed && reclaim {
                 found.push(format!("6: {} is claimed and reclaimed", record.id));
@@ -424,6 +429,55 @@ impl<'a> World<'a> {
                     && self.cycle.lowers(number, machine, &verdict.deficit)
                 {
                     found.push(format!("37: {} would help need {number}", record.id));
+                }
+            }
+        }
+    }
+
+    /// 51.
+    fn outgrown(&self, found: &mut Found) {
+        let cycle = &self.cycle;
+        let configured =
+            |machine: &usize| cycle.machine(*machine).state == MachineState::Configured;
+        for (machine, NeedIdx(number)) in &self.output.outgrown {
+            let (machine, number) = (self.places[machine], *number as usize);
+            let (record, need) = (cycle.machine(machine), &cycle.needs[number]);
+            if cycle.claimed_by[machine].is_some()
+                || !need.owns(record)
+                || need.usable(record)
+                || !need.profile.matches(&*record.class)
+            {
+                found.push(format!("51: need {number} did not outgrow {}", record.id));
+            }
+        }
+        let reclaim = |action: &&Action| matches!(action.kind, ActionKind::Reclaim { .. });
+        let reclaimed: BTreeSet<usize> = self
+            .output
+            .actions
+            .iter()
+            .filter(reclaim)
+            .map(|action| self.places[&action.machine])
+            .collect();
+        for (number, need, _) in self.needs().filter(|(_, need, _)| !need.is_fold()) {
+            let matches = |machine: &usize| {
+                let record = cycle.machine(*machine);
+                record.cluster.as_ref() == Some(&need.cluster)
+                    && need.profile.matches(&*record.class)
+            };
+            // What stays unclaimed houses it, whomever it is kept for.
+            let stays = |machine: &usize| cycle.is_left(*machine) && !reclaimed.contains(machine);
+            let mut open = cycle.unhoused(number);
+            for machine in cycle.all().filter(configured).filter(matches).filter(stays) {
+                open.sub_sat_assign(&need.contribution(cycle.machine(machine)));
+            }
+            for machine in reclaimed.iter().copied().filter(matches) {
+                let record = cycle.machine(machine);
+                let own = need.owns(record) && cycle.lowers(number, machine, &open);
+                // The walk is one pass: what it passed over in the beginning stays so.
+                let alike =
+                    !open.is_zero() && need.contribution(record).spans(&cycle.unhoused(number));
+                if !need.usable(record) && (own || (alike && !need.same())) {
+                    found.push(format!("51: need {number} still runs on {}", record.id));
                 }
             }
         }

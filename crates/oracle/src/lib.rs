@@ -15,6 +15,7 @@ mod fold;
 pub mod invariants;
 mod need;
 mod order;
+mod outgrown;
 mod overlay;
 mod phase1;
 mod phase2;
@@ -34,6 +35,7 @@ pub fn decide(input: &CycleInput) -> CycleOutput {
     let mut cycle = Cycle::new(input);
     let demand = prepare::demand(input);
     phase1::assign(&mut cycle, demand);
+    cycle.keep_what_is_left();
     let inversion = phase2::invert(&cycle);
     let reclaim = phase3::reclaim(&cycle, &inversion);
     verdict::output(&cycle, &inversion, reclaim)

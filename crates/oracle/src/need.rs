@@ -85,6 +85,14 @@ impl Prepared {
         machine.class.capacity().covers(&self.min_unit) && self.profile.matches(&*machine.class)
     }
 
+    /// Matches, but is too small for `min_unit` (§6.5). Machines of a fold hold whole
+    /// gangs, so nobody runs on one that is too small.
+    pub(crate) fn outgrew(&self, machine: &Machine) -> bool {
+        !self.is_fold()
+            && !machine.class.capacity().covers(&self.min_unit)
+            && self.profile.matches(&*machine.class)
+    }
+
     /// What a machine gives: its whole capacity; to a fold as many whole units as
     /// fit (§4.2).
     pub(crate) fn contribution(&self, machine: &Machine) -> Totals {

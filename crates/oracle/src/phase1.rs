@@ -59,6 +59,9 @@ fn assign_tier(cycle: &mut Cycle<'_>, mut tier: Vec<usize>) -> Vec<usize> {
         cycle.credit(&tier, need, free);
     }
     for need in everybody.iter().copied() {
+        cycle.keep_outgrown(need);
+    }
+    for need in everybody.iter().copied() {
         if cycle.needs[need].quiet() {
             continue;
         }
@@ -105,6 +108,8 @@ fn credit_held(cycle: &mut Cycle<'_>, prepared: &[usize]) {
 /// Keeps the prepared needs only, each at its place in §5 order.
 fn number(cycle: &mut Cycle<'_>, prepared: &[usize]) {
     let place = |old: usize| prepared.iter().position(|need| *need == old);
-    cycle.claimed_by = cycle.claimed_by.iter().map(|claim| claim.and_then(place)).collect();
+    for of in [&mut cycle.claimed_by, &mut cycle.outgrown_by] {
+        *of = of.iter().map(|claim| claim.and_then(place)).collect();
+    }
     cycle.needs = prepared.iter().map(|need| cycle.needs[*need].clone()).collect();
 }

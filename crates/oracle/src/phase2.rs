@@ -64,7 +64,7 @@ pub(crate) fn invert(cycle: &Cycle<'_>) -> Inversion {
 /// Effective priority of a Configured machine: that of the need that claimed it
 /// this cycle, else the stamp's (§7).
 pub(crate) fn effective_priority(cycle: &Cycle<'_>, machine: usize) -> Option<i32> {
-    match cycle.claimed_by[machine] {
+    match cycle.claimed_by[machine].or(cycle.outgrown_by[machine]) {
         Some(need) => Some(cycle.needs[need].profile.priority()),
         None => stamp_priority(cycle, machine),
     }
@@ -99,7 +99,7 @@ impl Phase<'_, '_> {
     /// Unclaimed Configured machine of a ready cluster.
     fn excess(&self, machine: usize) -> bool {
         self.cycle.machine(machine).state == MachineState::Configured
-            && self.cycle.claimed_by[machine].is_none()
+            && self.cycle.is_left(machine)
             && self.ready(machine)
     }
 
@@ -396,7 +396,8 @@ impl Phase<'_, '_> {
 /// the stamp's (§7).
 fn victim_score(cycle: &Cycle<'_>, need: usize, machine: usize) -> f64 {
     let options = &cycle.input.phase2;
-    let (interruption, reclamation) = match cycle.claimed_by[machine] {
+    let (interruption, reclamation) = match cycle.claimed_by[machine].or(cycle.outgrown_by[machine])
+    {
         Some(claimant) => {
             let profile = &cycle.needs[claimant].profile;
             (profile.interruption().dollars(), profile.reclamation().dollars())

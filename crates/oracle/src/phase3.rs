@@ -24,7 +24,7 @@ pub(crate) fn reclaim(cycle: &Cycle<'_>, inversion: &Inversion) -> Vec<Action> {
                 let record = cycle.machine(*machine);
                 record.state == MachineState::Configured && record.cluster.as_ref() == Some(cluster)
             })
-            .filter(|machine| cycle.claimed_by[*machine].is_none())
+            .filter(|machine| cycle.is_left(*machine))
             .filter(|machine| inversion.victim_of[*machine].is_none())
             .filter(|machine| !awaited(cycle, *machine))
             .collect();
@@ -59,17 +59,17 @@ fn hold(cycle: &Cycle<'_>, machine: usize) -> Duration {
     }
 }
 
-/// Make before break (§8): usable, in the same domain, for a need of its cluster
-/// whose Configured claims alone leave a residual that it would lower.
+/// Make before break (§8): kept for a need that outgrew its kind; or usable, in the
+/// same domain, for a need of its cluster whose Configured claims alone leave a
+/// residual that it would lower.
 pub(crate) fn awaited(cycle: &Cycle<'_>, machine: usize) -> bool {
     let record = cycle.machine(machine);
-    (0..cycle.needs.len()).any(|need| {
-        let prepared = &cycle.needs[need];
-        let mut configured = cycle.claims(need);
-        configured.retain(|claim| cycle.machine(*claim).state == MachineState::Configured);
-        record.cluster.as_ref() == Some(&prepared.cluster)
-            && prepared.usable(record)
-            && prepared.within(prepared.domain.as_ref(), record)
-            && lowers(&cycle.residual_with(need, &configured), &prepared.contribution(record))
-    })
+    cycle.kept.contains(&machine)
+        || (0..cycle.needs.len()).any(|need| {
+            let prepared = &cycle.needs[need];
+            record.cluster.as_ref() == Some(&prepared.cluster)
+                && prepared.usable(record)
+                && prepared.within(prepared.domain.as_ref(), record)
+                && lowers(&cycle.unready_residual(need), &prepared.contribution(record))
+        })
 }

@@ -6,7 +6,7 @@ use bigfleet_engine::{
     Action, ActionKind, CycleOutput, Detail, GangKey, HeldBack, NoAcquire, Outcome, Reason,
     Unresolved, Verdict, action::Acquisition, output::NeedIdx,
 };
-use bigfleet_model::MachineState;
+use bigfleet_model::{MachineId, MachineState};
 
 use crate::{
     cycle::Cycle,
@@ -29,13 +29,8 @@ pub(crate) fn output(
     actions.extend(reclaim);
     CycleOutput {
         verdicts: needs.map(|need| verdict(cycle, inversion, &gang_ages, need)).collect(),
-        claims: cycle
-            .all()
-            .filter_map(|machine| {
-                let need = cycle.claimed_by[machine]?;
-                Some((cycle.machine(machine).id.clone(), number(need)))
-            })
-            .collect(),
+        claims: by_machine(cycle, &cycle.claimed_by),
+        outgrown: by_machine(cycle, &cycle.outgrown_by),
         actions,
         unresolved: inversion
             .unresolved
@@ -48,6 +43,11 @@ pub(crate) fn output(
             .collect(),
         gang_ages,
     }
+}
+
+fn by_machine(cycle: &Cycle<'_>, of: &[Option<usize>]) -> BTreeMap<MachineId, NeedIdx> {
+    let pair = |machine: usize| Some((cycle.machine(machine).id.clone(), number(of[machine]?)));
+    cycle.all().filter_map(pair).collect()
 }
 
 fn number(need: usize) -> NeedIdx {

@@ -286,8 +286,17 @@ impl Builder {
                 unit.iter().map(|(name, milli)| (name.clone(), milli * units)).collect()
             }
         };
-        if random.chance(10) {
-            unit.clear();
+        let mut aggregate = aggregate;
+        match random.below(20) {
+            0 | 1 => unit.clear(),
+            // One request is larger than all the others: than some machines, than all.
+            number @ 2..5 => {
+                let name = *random.one(&["cpu", "cpu", "memory", GPU]);
+                let large = if number == 2 { 500_000 } else { *random.one(&[3800, 5000, 9000]) };
+                *aggregate.entry(name.to_owned()).or_default() += large;
+                unit.insert(name.to_owned(), large);
+            }
+            _ => {}
         }
         let text = |amounts: BTreeMap<String, i64>| {
             amounts.into_iter().map(|(name, milli)| (name, format!("{milli}m"))).collect()

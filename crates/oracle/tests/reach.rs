@@ -27,6 +27,14 @@ fn random_worlds_reach_every_kind_of_outcome() {
                 see(format!("grace {}", grace.as_secs()));
             }
         }
+        for need in output.outgrown.values() {
+            let verdict = &output.verdicts[need.0 as usize];
+            see(format!("outgrown {:?}", verdict.outcome));
+            see(format!("outgrown for {:?}", verdict.reason));
+            if verdict.domain.is_some() {
+                see("outgrown by a gang".to_owned());
+            }
+        }
         for verdict in &output.verdicts {
             see(format!("{:?}", verdict.outcome));
             see(format!("reason {:?}", verdict.reason));
@@ -89,6 +97,13 @@ fn random_worlds_reach_every_kind_of_outcome() {
         "grace 120",
         "grace 30",
         "grace 600",
+        "outgrown AbsorbedBySupply",
+        "outgrown EmittedIdle",
+        "outgrown EmittedSpec",
+        "outgrown Unsatisfied",
+        "outgrown by a gang",
+        "outgrown for Some(NoMatchingSupply)",
+        "outgrown for Some(PriorityStarved)",
         "parked",
         "preempted false",
         "preempted true",

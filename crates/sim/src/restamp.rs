@@ -20,6 +20,10 @@ pub(crate) fn restamp(provider: &mut Provider, demand: &Demand, output: &CycleOu
         .collect();
     for (id, bound) in provider.serving() {
         let claimant = output.claims.get(&id).and_then(|need| stamps[need.0 as usize].as_ref());
+        if output.outgrown.contains_key(&id) {
+            // Whoever outgrew it and still runs on it is known by its stamp.
+            continue;
+        }
         let Some(mut slot) = provider.stamp_mut(&id) else { continue };
         let renewed = match (claimant, slot.get()) {
             (Some(claimant), _) => Some(claimant.clone()),

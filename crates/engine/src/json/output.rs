@@ -2,18 +2,19 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use bigfleet_model::{Stamp, Totals};
+use bigfleet_model::{MachineId, Stamp, Totals};
 use serde_json::{Map, Number, Value, json};
 
 use crate::{
     action::{Action, ActionKind},
     input::NeedKey,
-    output::{CycleOutput, Detail, Outcome, Reason, Verdict},
+    output::{CycleOutput, Detail, NeedIdx, Outcome, Reason, Verdict},
 };
 
 pub(super) fn form(output: &CycleOutput, explain: bool) -> Value {
-    let claims: BTreeMap<&str, u32> =
-        output.claims.iter().map(|(machine, need)| (machine.as_str(), need.0)).collect();
+    let by_machine = |of: &BTreeMap<MachineId, NeedIdx>| -> BTreeMap<String, u32> {
+        of.iter().map(|(machine, need)| (machine.as_str().to_owned(), need.0)).collect()
+    };
     let gang_ages: Vec<Value> = output
         .gang_ages
         .iter()
@@ -39,7 +40,8 @@ pub(super) fn form(output: &CycleOutput, explain: bool) -> Value {
         .collect();
     json!({
         "verdicts": output.verdicts.iter().map(verdict).collect::<Vec<_>>(),
-        "claims": claims,
+        "claims": by_machine(&output.claims),
+        "outgrown": by_machine(&output.outgrown),
         "actions": output.actions.iter().map(|one| action(one, explain)).collect::<Vec<_>>(),
         "unresolved": unresolved,
         "gang_ages": gang_ages,

@@ -12,6 +12,7 @@ mod credit;
 mod domain;
 mod fold;
 mod keep;
+mod outgrown;
 mod share;
 mod spread;
 
@@ -30,6 +31,7 @@ use crate::{
 
 pub(crate) use credit::Reach;
 pub(crate) use domain::Judged;
+pub(crate) use outgrown::in_keep_order;
 pub(crate) use share::{coverage, load};
 pub(crate) use spread::Spread;
 
@@ -94,6 +96,7 @@ pub(crate) fn assign(
     mut decided: Vec<PreparedIx>,
 ) -> Vec<PreparedIx> {
     decided.clear();
+    world.outgrown.clear();
     let mut phase = Phase1 {
         world,
         scratch,
@@ -170,6 +173,9 @@ impl Phase1<'_> {
         // B: spread and plain needs credit, then everybody takes what is left.
         for &need in others {
             self.credit(need, Reach::at_first(self.world.needs[need].is_quiet()));
+        }
+        for &need in &needs {
+            self.keep_outgrown(need);
         }
         let mut wanting = std::mem::take(&mut self.scratch.wanting);
         wanting.clear();

@@ -83,7 +83,8 @@ impl Phase2<'_> {
                 if stamp.and_then(|stamp| stamp.priority) < Some(priority) {
                     excess.extend(excess_of(world, run));
                 } else if !self.standing.is_awaited(world, cluster, class) {
-                    reclaimed.extend(excess_of(world, run));
+                    let kept = self.standing.kept_in(world, cluster);
+                    reclaimed.extend(excess_of(world, run).filter(|one| !kept.contains(one)));
                 }
             }
         }

@@ -7,7 +7,8 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::{
     handle::{ClassIx, ClusterIx, MachineIx, PreparedIx, RunIx},
-    world::{World, lowers},
+    phase1::in_keep_order,
+    world::{Constraint, World, lowers},
 };
 
 /// What draining a machine would cost its workload.
@@ -44,14 +45,21 @@ pub(crate) struct Standing {
     /// Needs whose Configured claims alone leave something open, by cluster.
     waiting: HashMap<ClusterIx, Vec<(PreparedIx, Totals)>, FixedState>,
     awaited: HashMap<(ClusterIx, ClassIx), bool, FixedState>,
+    /// What machines hold that needs outgrew and still run on.
+    housed: HashMap<PreparedIx, Totals, FixedState>,
+    /// Machines that are kept for needs that outgrew their kind, by cluster.
+    kept: HashMap<ClusterIx, Kept, FixedState>,
 }
+
+type Kept = HashSet<MachineIx, FixedState>;
 
 impl Standing {
     /// After Phase 1, which left these needs short.
     pub(crate) fn after(world: &World, short: &[PreparedIx]) -> Self {
         // Where nothing is unclaimed, nothing is awaited.
         let waiting = if world.open_runs == 0 { HashMap::default() } else { waiting(world, short) };
-        Self { waiting, awaited: HashMap::default() }
+        let housed = housed(world);
+        Self { waiting, awaited: HashMap::default(), housed, kept: HashMap::default() }
     }
 
     /// Whether unclaimed machines of a cluster and class serve until what replaces
@@ -70,6 +78,76 @@ impl Standing {
         self.awaited.insert((cluster, class), awaited);
         awaited
     }
+
+    /// Unclaimed Configured machines of a cluster that stay for needs that outgrew
+    /// their kind (§8).
+    pub(crate) fn kept_in(&mut self, world: &World, cluster: ClusterIx) -> &Kept {
+        let waiting = self.waiting.get(&cluster).map_or(&[][..], Vec::as_slice);
+        let housed = &self.housed;
+        self.kept.entry(cluster).or_insert_with(|| kept_in(world, cluster, waiting, housed))
+    }
+}
+
+/// What the machines hold that needs outgrew and still run on.
+fn housed(world: &World) -> HashMap<PreparedIx, Totals, FixedState> {
+    let mut housed: HashMap<_, Totals, FixedState> = HashMap::default();
+    for (machine, need) in &world.outgrown {
+        let class = world.machines.rows[*machine].class;
+        housed.entry(*need).or_default().add_assign(&world.classes[class].capacity);
+    }
+    housed
+}
+
+fn kept_in(
+    world: &World,
+    cluster: ClusterIx,
+    waiting: &[(PreparedIx, Totals)],
+    housed: &HashMap<PreparedIx, Totals, FixedState>,
+) -> Kept {
+    let mut kept = Kept::default();
+    let open = &world.names.clusters[cluster].open;
+    let outgrew = |need: PreparedIx| {
+        let pool = &world.pools[world.needs[need].pool];
+        move |run: &RunIx| pool.outgrew(world.runs[*run].class)
+    };
+    let mut needs: Vec<(PreparedIx, Totals)> = waiting
+        .iter()
+        .filter(|(need, _)| world.needs[*need].constraint != Constraint::Same)
+        .filter(|(need, _)| open.iter().any(outgrew(*need)))
+        .cloned()
+        .collect();
+    needs.sort_unstable_by(|(a, _), (b, _)| {
+        let tiers = world.precedence(*b).cmp(&world.precedence(*a));
+        tiers.then_with(|| world.serving_order(*a, *b))
+    });
+    for (need, mut residual) in needs {
+        if let Some(housed) = housed.get(&need) {
+            residual.sub_sat_assign(housed);
+        }
+        if residual.is_zero() {
+            continue;
+        }
+        let is_left = |machine: MachineIx| {
+            let row = &world.machines.rows[machine];
+            row.claimant.is_none()
+                && row.state == MachineState::Configured
+                && !kept.contains(&machine)
+        };
+        let runs = open.iter().copied().filter(outgrew(need));
+        for (_, _, machine) in in_keep_order(world, runs, is_left) {
+            let capacity = &world.classes[world.machines.rows[machine].class].capacity;
+            if residual.is_zero() {
+                break;
+            }
+            // Only what has some of everything that is lacking: a machine without the
+            // accelerator that a need waits for was never meant for it.
+            if capacity.spans(&residual) {
+                residual.sub_sat_assign(capacity);
+                kept.insert(machine);
+            }
+        }
+    }
+    kept
 }
 
 fn waiting(

@@ -42,6 +42,7 @@ impl World {
             open_runs: self.open_runs,
             elsewhere: super::association::Elsewhere::default(),
             withheld: self.withheld,
+            outgrown: self.outgrown.clone(),
             returns: self.returns,
             claim_digests: self.claim_digests.clone(),
             view: self.view,

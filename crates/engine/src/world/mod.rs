@@ -12,6 +12,7 @@ mod digest;
 mod gangs;
 mod machine;
 mod names;
+mod outgrown;
 mod pool;
 mod prepared;
 mod profile;
@@ -100,6 +101,9 @@ pub(crate) struct World {
     elsewhere: association::Elsewhere,
     /// Machines that are held back.
     pub(crate) withheld: u32,
+    /// Machines that needs outgrew and still run on, as the last cycle saw it; by
+    /// machine once it has ended.
+    pub(crate) outgrown: Vec<(MachineIx, PreparedIx)>,
     /// How often a plan gave something back.
     pub(crate) returns: u32,
     /// Digests of who claims what.

@@ -31,6 +31,8 @@ pub(crate) struct PoolRow {
     pub(crate) classes: Vec<ClassIx>,
     /// One bit per class.
     pub(crate) usable: Vec<u64>,
+    /// The same of classes that match and are too small for the unit (§6.5).
+    too_small: Vec<u64>,
     /// Per dimension the most that a usable class offers.
     pub(crate) largest: Totals,
     /// Classes that were looked at.
@@ -84,6 +86,7 @@ impl PoolRow {
             key,
             classes: Vec::new(),
             usable: Vec::new(),
+            too_small: Vec::new(),
             largest: Totals::zero(),
             seen: 0,
             ranks: Vec::new(),
@@ -100,6 +103,7 @@ impl PoolRow {
     pub(crate) fn learn(&mut self, classes: &Column<ClassIx, ClassRow>) -> bool {
         let mut more = false;
         self.usable.resize(classes.len().div_ceil(64), 0);
+        self.too_small.resize(classes.len().div_ceil(64), 0);
         for at in self.seen..classes.len() {
             let class = ClassIx::at(at);
             let row = &classes[class];
@@ -112,6 +116,8 @@ impl PoolRow {
                     self.largest = self.largest.max(&row.capacity);
                     more = true;
                 }
+            } else if matches && !self.key.folded {
+                self.too_small[at / 64] |= 1 << (at % 64);
             }
         }
         self.seen = classes.len();
@@ -121,6 +127,13 @@ impl PoolRow {
     pub(crate) fn has(&self, class: ClassIx) -> bool {
         let at = class.index();
         self.usable[at / 64] & (1 << (at % 64)) != 0
+    }
+
+    /// Whether needs may have outgrown machines of a class: they match, and are too small.
+    /// Machines of a fold hold whole gangs, so nobody runs on one that is too small.
+    pub(crate) fn outgrew(&self, class: ClassIx) -> bool {
+        let at = class.index();
+        self.too_small[at / 64] & (1 << (at % 64)) != 0
     }
 
     /// What one machine of a class adds: all it has, or as many whole units as a

@@ -256,6 +256,10 @@ impl World {
             && was_ready != is_ready
         {
             self.count_unready(claimant, !is_ready);
+            if was_ready {
+                // What it outgrew may have to house it again.
+                self.touch(claimant);
+            }
         }
     }
 

@@ -35,6 +35,7 @@ pub(crate) fn assert_same(a: &CycleOutput, b: &CycleOutput, what: &str) {
         assert_eq!(a, b, "{what}: verdict {at}");
     }
     assert_eq!(a.claims, b.claims, "{what}: claims");
+    assert_eq!(a.outgrown, b.outgrown, "{what}: outgrown");
     for (a, b) in a.actions.iter().zip(&b.actions) {
         assert_eq!(a, b, "{what}: actions");
     }

@@ -6,10 +6,10 @@ use std::{
 };
 
 use bigfleet_engine::{CycleInput, CycleOutput, NeedKey, decide};
-use bigfleet_model::{Fingerprint, MachineId, MachineState, Stamp, WhenUnsatisfiable};
+use bigfleet_model::{Fingerprint, MachineId, MachineState, Stamp, Totals, WhenUnsatisfiable};
 use bigfleet_oracle::worlds::{SplitMix64, world};
 
-use crate::support::{claims, precedence, profile, restamped, seeds};
+use crate::support::{claims, key, precedence, profile, restamped, seeds};
 
 /// For whom each machine is by its stamp, as the engine sees it.
 fn owners(input: &CycleInput) -> BTreeMap<MachineId, NeedKey> {
@@ -95,15 +95,19 @@ fn inv_28_equal_gangs_never_exchange_machines() {
         let input = restamped(seed);
         let (owners, output) = (owners(&input), decide(&input));
         let mut took: Vec<(NeedKey, NeedKey)> = Vec::new();
+        let units: BTreeMap<NeedKey, &Totals> =
+            output.verdicts.iter().map(|verdict| (key(verdict), &verdict.min_unit)).collect();
         for (key, verdict, machines) in claims(&output) {
             if verdict.domain.is_none() || verdict.folded > 0 {
                 continue;
             }
             for owner in machines.iter().filter_map(|machine| owners.get(machine)) {
                 tried += 1;
-                // Gangs of another kind may each leave a machine behind, moving to where
-                // they are satisfiable.
-                if *owner != key && owner.fingerprint == key.fingerprint {
+                // Gangs of another kind or unit may each leave a machine behind, moving to
+                // where they are satisfiable.
+                let equal = owner.fingerprint == key.fingerprint
+                    && units.get(owner) == Some(&&verdict.min_unit);
+                if *owner != key && equal {
                     took.push((key.clone(), owner.clone()));
                 }
             }

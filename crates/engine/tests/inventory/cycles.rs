@@ -16,7 +16,7 @@ fn claimants_are_needs_as_sent() {
         let sent = history.engine.input().demand;
         for id in history.told.keys() {
             let claimant = history.engine.claimant(id);
-            let Some(need) = output.claims.get(id) else {
+            let Some(need) = output.claims.get(id).or_else(|| output.outgrown.get(id)) else {
                 assert_eq!(claimant, None);
                 continue;
             };

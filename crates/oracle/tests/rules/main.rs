@@ -5,6 +5,7 @@ mod credit;
 mod cycle;
 mod domain;
 mod fold;
+mod outgrown;
 mod phase2;
 mod phase3;
 mod quiet;

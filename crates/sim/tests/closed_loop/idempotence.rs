@@ -63,6 +63,7 @@ fn inv_33_repeated_decisions_are_empty_after_needs_and_two_rounds() {
 
 #[test]
 fn inv_36_configuring_to_configured_changes_no_claimed_set() {
+    let mut compared = 0;
     for seed in 0..20_000 {
         let input = world(seed);
         let mut later = input.clone();
@@ -83,8 +84,13 @@ fn inv_36_configuring_to_configured_changes_no_claimed_set() {
                         && tracked.machine.state == action.kind.start()
                 })
             });
-            let (before, after) = (decide(&input).claims, decide(&later).claims);
-            assert_eq!(before, after, "seed {seed}");
+            let (before, after) = (decide(&input), decide(&later));
+            // What a need outgrew is free for others once its machines are there.
+            if before.outgrown == after.outgrown {
+                assert_eq!(before.claims, after.claims, "seed {seed}");
+                compared += 1;
+            }
         }
     }
+    assert!(compared > 5000, "only {compared} worlds were compared");
 }

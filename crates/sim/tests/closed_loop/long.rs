@@ -62,6 +62,7 @@ impl Watch {
     fn see(&mut self, decided: Cycle, context: &str) {
         if let Some(last) = &self.last
             && only_matured(&last.input, &decided.input)
+            && last.output.outgrown == decided.output.outgrown
         {
             self.matured += 1;
             assert_eq!(last.output.claims, decided.output.claims, "36, {context}");

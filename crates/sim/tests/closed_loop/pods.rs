@@ -85,3 +85,36 @@ fn all_pods_run_again_after_any_storm() {
     }
     assert!(evictions > 100, "only {evictions} evictions");
 }
+
+#[test]
+fn inv_51_a_pod_that_fits_no_machine_evicts_nobody_and_starves_nobody() {
+    for seed in 0..60 {
+        let mut random = SplitMix64::new(seed);
+        let mut fleet = machines("s", 12, MachineState::Speculative, &Shape::default());
+        fleet.extend(machines("i", 4, MachineState::Idle, &Shape::default()));
+        let mut sim = Simulation::new(seed, latency(seed), start(fleet, vec![]));
+        let mut pods = Pods::default();
+        pods.deploy(pod("a", 100, 1), 20);
+        let other = pods.deploy(pod("a", *random.one(&[50, 100, 1000]), 2), 4);
+        let step = |pods: &mut Pods, sim: &mut Simulation, cycles: u64| {
+            (0..cycles).for_each(|_| pods.step(sim));
+        };
+        step(&mut pods, &mut sim, 80);
+        assert_eq!((pods.waiting(), pods.evictions), (0, 0), "seed {seed}: at rest");
+        let reclaims = sim.counters().reclaims;
+
+        let absurd = pods.deploy(pod("a", 100, 500), 1);
+        step(&mut pods, &mut sim, 20 + random.below(40));
+        // Others of the cluster grow beside it, and are given machines of their own.
+        pods.scale(other, 12);
+        step(&mut pods, &mut sim, 80);
+        assert_eq!((pods.waiting(), pods.evictions), (1, 0), "seed {seed}: with the large pod");
+        sim.restart();
+        step(&mut pods, &mut sim, 60);
+        assert_eq!((pods.waiting(), pods.evictions), (1, 0), "seed {seed}: after a restart");
+        pods.scale(absurd, 0);
+        step(&mut pods, &mut sim, 60);
+        assert_eq!((pods.waiting(), pods.evictions), (0, 0), "seed {seed}: without it");
+        assert_eq!(sim.counters().reclaims, reclaims, "seed {seed}: nothing was given up");
+    }
+}
