@@ -25,7 +25,7 @@ pub(crate) async fn complete(
     let pools = shared.pools().await;
     let holdings = shared.holdings();
     let shard = report.shard_id.clone();
-    let summary = report.summary.clone().map(|summary| ShardSummary { pools, ..summary });
+    let summary = report.summary.map(|summary| ShardSummary { pools, ..summary });
     ShardReport {
         assignment_version: holdings.version(),
         assignment_digest: holdings.digest(),

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use bigfleet_model::{FleetId, MachineId};
 
 use super::{
-    Assignment, Effect, Event, Holdings, Key, Keys, Out, Refused, Step, TransferId,
-    TransferMachine, fleet,
+    Assignment, Effect, Event, Holdings, Keys, Out, Refused, Step, TransferId, TransferMachine,
+    fleet,
 };
 
 impl Holdings {
@@ -85,8 +85,7 @@ impl Holdings {
 
     fn release(&mut self, keys: &Keys) -> Vec<Effect> {
         let released = keys.iter().filter(|key| self.releasing.remove(key));
-        let released: Vec<Key> = released.collect();
-        released.into_iter().map(Effect::Released).collect()
+        released.map(Effect::Released).collect()
     }
 
     /// A release instruction. What was chosen once is answered for ever.

@@ -108,7 +108,7 @@ async fn a_slice_bounds_what_is_bought() {
     // Four are Idle already, and two may be bought besides.
     let mut ours = assignment(5, &["a"], &["c"]);
     ours.quota_slices = vec![slice(6)];
-    one.assign(ours.clone()).await;
+    one.assign(ours).await;
     two.assign(assignment(6, &["b"], &["d"])).await;
     pass(30).await;
     let operator = one.operator("c").await;

@@ -107,7 +107,7 @@ fn only_what_nothing_is_under_way_on_is_quiet() {
         // A machine of `d` that is drained: its domain has no part in it.
         Busy { domain: None, cluster: Some("elsewhere".into()) },
     ];
-    assert_eq!(quiet(&releasing, busy.clone(), true), keys(&["b", "@d"]));
+    assert_eq!(quiet(&releasing, busy, true), keys(&["b", "@d"]));
     assert_eq!(quiet(&releasing, [], true), releasing);
     assert_eq!(quiet(&releasing, [], false), Keys::default(), "the dead may still call");
 }

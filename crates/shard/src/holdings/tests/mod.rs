@@ -54,6 +54,7 @@ fn out(machines: &[&'static str]) -> Out {
     Out { home: domain("a"), machines: ids(machines), drain: None }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "an event happens once")]
 fn step(holdings: &Holdings, event: Event) -> (Holdings, Vec<Effect>) {
     let Step { after, effects } = holdings.apply(&event).unwrap();
     (after, effects)

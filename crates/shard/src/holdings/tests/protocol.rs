@@ -83,8 +83,8 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let mut shard = Process::default();
-        shard.disk = file::encode(&shard.memory).unwrap();
+        let disk = file::encode(&Holdings::default()).unwrap();
+        let shard = Process { disk, ..Process::default() };
         let mut coordinator = Coordinator::new(SHARDS);
         for (at, zone) in ZONES.iter().enumerate() {
             coordinator.move_key(Key::Domain(domain(zone)), at);
@@ -268,10 +268,10 @@ impl World {
 
     /// coordinator invariant I1.
     fn check(&self) {
-        for machine in 0..MACHINES.len() {
+        for (machine, (id, _)) in MACHINES.iter().enumerate() {
             let may: Vec<usize> =
                 (0..SHARDS).filter(|shard| self.may_change(*shard, machine)).collect();
-            assert!(may.len() <= 1, "{} may be changed by {may:?}", MACHINES[machine].0);
+            assert!(may.len() <= 1, "{id} may be changed by {may:?}");
         }
         for cluster in CLUSTERS.map(ClusterId::from) {
             let held = |shard: &&Process| shard.memory.holds_cluster(&cluster);

@@ -74,7 +74,7 @@ fn what_was_chosen_is_answered_until_the_transfer_is_no_longer_open() {
     let (gone, effects) = step(&before, picked(&["m", "n"]));
     let answer = Effect::Answer { transfer: "t".into(), out: out(&["m", "n"]) };
     let disowned = [Effect::Disown("m".into()), Effect::Disown("n".into())];
-    assert_eq!(effects, [&disowned[..], &[answer.clone()]].concat());
+    assert_eq!(effects, [&disowned[..], std::slice::from_ref(&answer)].concat());
 
     let (again, effects) = step(&gone, picked(&["x"]));
     assert_eq!((&again, effects), (&gone, vec![answer.clone()]), "never others");
