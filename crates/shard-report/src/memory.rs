@@ -5,13 +5,17 @@
 use std::time::Duration;
 
 use bigfleet_model::FleetId;
+use bigfleet_shard::holdings::{
+    Holdings,
+    fleet::{self, Foreign},
+};
 use bigfleet_wire::v1alpha1::{
-    CoordinatorInstruction, InstructAck, ReportAck, instruct_ack::Outcome,
+    Assignment, CoordinatorInstruction, InstructAck, ReportAck, coordinator_instruction::Payload,
+    instruct_ack::Outcome,
 };
 
 use crate::{
     done::DoneSet,
-    fleet::{self, Foreign},
     instruction::{self, DUPLICATE, Order},
 };
 
@@ -30,6 +34,10 @@ pub(crate) struct Memory {
     done: DoneSet,
     /// The coordinator asked for our cluster ids.
     wants_clusters: bool,
+    /// The coordinator asked for what we hold.
+    wants_holdings: bool,
+    /// The shard shares its provider.
+    shared: bool,
 }
 
 /// What a report says besides how the shard stands.
@@ -41,6 +49,7 @@ pub(crate) struct Carried {
     pub(crate) fleet_id: String,
     pub(crate) acks: Vec<InstructAck>,
     pub(crate) clusters: bool,
+    pub(crate) holdings: bool,
 }
 
 /// An answer that counts for nothing.
@@ -53,12 +62,20 @@ pub(crate) enum Ignored {
 }
 
 /// What an answer leads to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Obeyed {
     /// The mark, to be shown to others.
     pub(crate) term: i64,
     /// When the next report is wanted, if not at the usual time.
     pub(crate) next_report_after: Option<Duration>,
+    /// The fleet that answered.
+    pub(crate) fleet: Option<FleetId>,
+    /// What is ours from now on, of a shared provider. To be taken in before anything
+    /// is released.
+    pub(crate) assignment: Option<Assignment>,
+    /// Release instructions, each with its id. They are answered from what is on disk,
+    /// so that they are done as often as they come.
+    pub(crate) releases: Vec<(String, Payload)>,
 }
 
 impl Memory {
@@ -71,7 +88,15 @@ impl Memory {
             acks: Vec::new(),
             done: DoneSet::new(),
             wants_clusters: false,
+            wants_holdings: false,
+            shared: false,
         }
+    }
+
+    /// Of a shard that shares its provider: it goes on where the file says.
+    pub(crate) fn sharing(instance: u64, holdings: &Holdings) -> Self {
+        let (mark, fleet) = (holdings.term, holdings.fleet.clone());
+        Self { mark, fleet, shared: true, ..Self::new(instance) }
     }
 
     /// The next report. Acks stay here until one that carried them is acknowledged.
@@ -85,6 +110,7 @@ impl Memory {
             fleet_id: fleet.map_or_else(String::new, |fleet| fleet.as_str().to_owned()),
             acks: self.acks.clone(),
             clusters: self.wants_clusters,
+            holdings: self.wants_holdings,
         }
     }
 
@@ -111,28 +137,43 @@ impl Memory {
             // One report at a time: what is here is what it carried.
             self.acks.clear();
             self.wants_clusters = false;
+            self.wants_holdings = false;
         }
         self.wants_clusters |= answer.want_cluster_ids;
-        if answer.assignment.is_some() {
+        self.wants_holdings |= answer.want_holdings;
+        if answer.assignment.is_some() && !self.shared {
             tracing::warn!("assignment ignored: this shard has its own provider scope");
         }
+        let mut releases = Vec::new();
         let mut instructions = answer.instructions;
         instructions.sort_by_key(|instruction| instruction.sequence_number);
         for instruction in instructions {
-            if let Some(ack) = self.instructed(instruction, &mut obey) {
-                self.acks.retain(|earlier| earlier.instruction_id != ack.instruction_id);
-                self.acks.push(ack);
+            if let Some(ack) = self.instructed(instruction, &mut obey, &mut releases) {
+                self.answered(ack);
             }
         }
         let after = answer.next_report_after_ms;
         let after = (after > 0).then(|| Duration::from_millis(after.into()));
-        Ok(Obeyed { term: self.mark, next_report_after: after })
+        Ok(Obeyed {
+            term: self.mark,
+            next_report_after: after,
+            fleet: self.fleet.clone(),
+            assignment: answer.assignment.filter(|_| self.shared),
+            releases,
+        })
+    }
+
+    /// The next report says so.
+    pub(crate) fn answered(&mut self, ack: InstructAck) {
+        self.acks.retain(|earlier| earlier.instruction_id != ack.instruction_id);
+        self.acks.push(ack);
     }
 
     fn instructed(
         &mut self,
         instruction: CoordinatorInstruction,
         obey: &mut impl FnMut(Order),
+        releases: &mut Vec<(String, Payload)>,
     ) -> Option<InstructAck> {
         let id = instruction.instruction_id;
         if id.is_empty() {
@@ -147,6 +188,12 @@ impl Memory {
             return Some(instruction::ack(id, Outcome::RejectedStale, reason));
         }
         self.mark = term;
+        if let Some(payload) = instruction.payload.as_ref().filter(|_| self.shared)
+            && instruction::moves_machines(payload)
+        {
+            releases.push((id, payload.clone()));
+            return None;
+        }
         match instruction::read(instruction.payload) {
             Ok(order) => {
                 obey(order);

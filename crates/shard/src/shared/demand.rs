@@ -1,0 +1,46 @@
+//! Demand of clusters that are not ours (coordinator chapter §8).
+
+use bigfleet_engine::Engine;
+use bigfleet_model::ClusterId;
+
+use super::{Serving, Shared};
+use crate::{session::RollUpAnswer, shard::Shard};
+
+impl Shard {
+    /// What the operator of a cluster hears that is not served here; none if it is.
+    pub(crate) fn unserved(&self, cluster: &ClusterId) -> Option<RollUpAnswer> {
+        let shared = self.shared.as_ref()?;
+        match shared.serving(cluster) {
+            Serving::Yes => None,
+            // For moments: its machines are read, and then its demand counts.
+            Serving::TakenOver => Some(RollUpAnswer::Held),
+            Serving::No => {
+                let text = format!(
+                    "cluster bound to another shard than {}, or to none yet; nothing is done for \
+                     it here until the coordinator gives it to this shard",
+                    self.options.id
+                );
+                tracing::info!(%cluster, "a roll-up of a cluster that is not served here");
+                Some(self.needs.reject(cluster, text))
+            }
+        }
+    }
+
+    /// Gives the engine what changed in what is ours.
+    pub(crate) fn take_in_holdings(
+        &self,
+        shared: &Shared,
+        engine: &mut Engine,
+        rolled_up: &mut Vec<ClusterId>,
+    ) {
+        for cluster in shared.take_lost_clusters() {
+            engine.replace(&cluster, &[]);
+            engine.set_ready(&cluster, false);
+            rolled_up.push(cluster);
+        }
+        let live = self.live();
+        shared.renew_quota(engine, |machine| {
+            live.entries.get(machine).is_some_and(|entry| entry.pending.is_some())
+        });
+    }
+}
