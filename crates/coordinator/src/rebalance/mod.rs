@@ -105,6 +105,14 @@ impl Rebalancer {
         moves
     }
 
+    /// A transfer that a pass proposed has been committed: what becomes of it is told,
+    /// however soon.
+    pub fn begun(&mut self, command: &Command) {
+        if let Command::BeginTransfer { id, kind, .. } = command {
+            self.seen.insert(id.clone(), (*kind, TransferPhase::Releasing));
+        }
+    }
+
     /// Whether a pass is due, and why it is skipped if so.
     pub fn due(&mut self, heard: Heard, recovering: bool, now: Duration) -> Due {
         let since = |last| now.saturating_sub(last);

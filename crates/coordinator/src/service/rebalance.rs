@@ -83,8 +83,8 @@ impl<R: Replica> Coordinator<R> {
             return Ok(());
         };
         let (rebalancer, pass) = self.look_at(rebalancer, picture, now.monotonic).await?;
-        rebalancing.leading = Some((term, rebalancer));
-        self.begin(term, pass).await
+        let (_, rebalancer) = rebalancing.leading.insert((term, rebalancer));
+        self.begin(term, pass, rebalancer).await
     }
 
     async fn look_at(
@@ -108,7 +108,12 @@ impl<R: Replica> Coordinator<R> {
     }
 
     /// Commits what a pass proposes.
-    async fn begin(&self, term: i64, pass: Pass) -> Result<(), Status> {
+    async fn begin(
+        &self,
+        term: i64,
+        pass: Pass,
+        rebalancer: &mut Rebalancer,
+    ) -> Result<(), Status> {
         let count = |begun: &[Command], outcome: Move| {
             for one in begun {
                 if let Command::BeginTransfer { kind, .. } = one {
@@ -132,7 +137,10 @@ impl<R: Replica> Coordinator<R> {
             for (command, outcome) in commands.iter().zip(each(&outcome)) {
                 let begun = std::slice::from_ref(command);
                 match outcome {
-                    Ok(_) => count(begun, Move::Begun),
+                    Ok(_) => {
+                        rebalancer.begun(command);
+                        count(begun, Move::Begun);
+                    }
                     Err(refused) => {
                         // Its shards have changed since the picture.
                         tracing::debug!(%refused, "a transfer was not begun");
