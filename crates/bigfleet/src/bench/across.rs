@@ -102,13 +102,13 @@ impl Leader {
     fn new() -> Result<Self, Error> {
         let reports = Reports::new(1, LivenessLimits::default(), 1);
         let mut leader = Self { state: State::default(), reports, index: 0 };
-        leader.commit(Command::InitFleet { fleet_id: FLEET.to_owned() })?;
+        leader.commit(&Command::InitFleet { fleet_id: FLEET.to_owned() })?;
         Ok(leader)
     }
 
-    fn commit(&mut self, command: Command) -> Result<(), Error> {
+    fn commit(&mut self, command: &Command) -> Result<(), Error> {
         self.index += 1;
-        let outcome = self.state.apply(self.index, &command);
+        let outcome = self.state.apply(self.index, command);
         self.reports.committed(&self.state, &outcome, NOW);
         outcome.map(drop).map_err(failed)
     }
@@ -128,11 +128,11 @@ impl Leader {
         if let Begun::Commit(command) =
             self.reports.begin(&self.state, &report, NOW).map_err(failed)?
         {
-            self.commit(*command)?;
+            self.commit(&command)?;
         }
         let mut taken = self.reports.take(&self.state, report, NOW).map_err(failed)?;
         for command in batches(std::mem::take(&mut taken.commands)) {
-            self.commit(command)?;
+            self.commit(&command)?;
         }
         Ok(self.reports.answer(&self.state, &taken, NOW))
     }
@@ -150,7 +150,7 @@ fn assignments(args: &AcrossArgs, grades: &mut Vec<Grade>) -> Result<(), Error> 
     let owner = |number: usize| shard(number / args.owned.max(1));
     let assign = |number| Command::AssignDomain { domain: domain(number), shard: owner(number) };
     for entry in batches((0..count).map(assign).collect()) {
-        leader.commit(entry)?;
+        leader.commit(&entry)?;
     }
     grades.push(told("domains", count.to_string()));
     grades.push(told("assigned in batches, ms", milliseconds(began)));
@@ -186,7 +186,7 @@ fn lost_zone(
     let entries = batches(moves.collect());
     let (began, count) = (Instant::now(), entries.len());
     for entry in entries {
-        leader.commit(entry)?;
+        leader.commit(&entry)?;
     }
     grades.push(told("domains of a lost zone", lost.to_string()));
     grades.push(told("entries that move them", count.to_string()));
