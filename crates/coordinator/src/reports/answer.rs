@@ -31,9 +31,9 @@ impl Reports {
         let soft = self.shards.entry(taken.shard.clone()).or_default();
         if shared && taken.of_this_fleet {
             ack.assignment = soft.due(state, taken);
+            soft.ask_for_transfers(state, &taken.shard, &mut sequence, now);
         }
         ack.want_cluster_ids = soft.wants_clusters(state, taken);
-        soft.ask_for_transfers(state, &taken.shard, &mut sequence, now);
         let transfer = |id: &_| state.transfers().get(id).cloned();
         let (instructions, more) = soft.instructions.deliver(term, transfer);
         ack.instructions = instructions;

@@ -219,6 +219,7 @@ serve! {
     list_shard_reports: ListShardReportsRequest => ListShardReportsResponse, Rule::readers(), true;
     list_quotas: ListQuotasRequest => ListQuotasResponse, Rule::readers(), true;
     list_providers: ListProvidersRequest => ListProvidersResponse, Rule::readers(), true;
+    list_transfers: ListTransfersRequest => ListTransfersResponse, Rule::readers(), true;
     raft_status: RaftStatusRequest => RaftStatusResponse,
         Rule::coordinators().or(Identity::Readonly), false;
 }
