@@ -10,7 +10,7 @@ use bigfleet_shard::holdings::{
     fleet::{self, Foreign},
 };
 use bigfleet_wire::v1alpha1::{
-    Assignment, CoordinatorInstruction, InstructAck, ReportAck, coordinator_instruction::Payload,
+    Assignment, BoundElsewhere, CoordinatorInstruction, InstructAck, ReportAck, coordinator_instruction::Payload,
     instruct_ack::Outcome,
 };
 
@@ -76,6 +76,8 @@ pub(crate) struct Obeyed {
     /// Release instructions, each with its id. They are answered from what is on disk,
     /// so that they are done as often as they come.
     pub(crate) releases: Vec<(String, Payload)>,
+    /// Clusters that we named and another shard has.
+    pub(crate) bound_elsewhere: Vec<BoundElsewhere>,
 }
 
 impl Memory {
@@ -160,6 +162,7 @@ impl Memory {
             fleet: self.fleet.clone(),
             assignment: answer.assignment.filter(|_| self.shared),
             releases,
+            bound_elsewhere: answer.bound_elsewhere,
         })
     }
 

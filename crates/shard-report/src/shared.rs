@@ -48,6 +48,7 @@ pub(crate) async fn carry_out(shared: &SharedSide, obeyed: Obeyed) -> Vec<Instru
     if let Some(assignment) = obeyed.assignment {
         shared.assign(assignment).await;
     }
+    shared.bound_elsewhere(obeyed.bound_elsewhere);
     let mut acks = Vec::new();
     for (id, payload) in obeyed.releases {
         acks.extend(ack(id, shared.release(payload).await));

@@ -34,7 +34,7 @@ use watch::Watch;
 use crate::{
     dice::Dice,
     rebalance::{Heard, Picture},
-    state::{Effect, Refused, ShardId, State},
+    state::{ClusterId, Effect, Refused, ShardId, State},
 };
 
 /// The two clocks of a leader: one that never jumps, for all that is waited for, and the
@@ -91,6 +91,8 @@ struct Soft {
     /// Cluster digests, the shard's and ours, that differ although the shard named its
     /// clusters: asking again would change nothing.
     clusters_differ: Option<(u64, u64)>,
+    /// Of the clusters that the shard named last, those that were not its own.
+    claimed: Vec<ClusterId>,
     digest: Option<Digest>,
 }
 

@@ -3,7 +3,7 @@
 use bigfleet_engine::Engine;
 use bigfleet_model::ClusterId;
 
-use super::{Serving, Shared};
+use super::{Serving, Shared, lock};
 use crate::{session::RollUpAnswer, shard::Shard};
 
 impl Shard {
@@ -15,11 +15,16 @@ impl Shard {
             // For moments: its machines are read, and then its demand counts.
             Serving::TakenOver => Some(RollUpAnswer::Held),
             Serving::No => {
-                let text = format!(
-                    "cluster bound to another shard than {}, or to none yet; nothing is done for \
-                     it here until the coordinator gives it to this shard",
-                    self.options.id
-                );
+                let text = match lock(&shared.elsewhere).get(cluster) {
+                    Some(holder) => format!(
+                        "cluster bound to shard {holder}; connect its operator there, or move it \
+                         here with bigfleetctl move-cluster --cluster {cluster} --from {holder} --to {}",
+                        self.options.id
+                    ),
+                    None => "cluster bound to no shard yet; nothing is done for it here until \
+                             the coordinator gives it to this shard"
+                        .to_owned(),
+                };
                 tracing::info!(%cluster, "a roll-up of a cluster that is not served here");
                 Some(self.needs.reject(cluster, text))
             }

@@ -119,6 +119,8 @@ pub(crate) struct Shared {
     /// A write failed: the process must end.
     broken: CancellationToken,
     lost_clusters: Mutex<Vec<ClusterId>>,
+    /// Who has clusters whose operators are here, as the coordinator said last.
+    elsewhere: Mutex<HashMap<ClusterId, String, RandomState>>,
     neighbours: Mutex<Neighbours>,
     quota: Mutex<Quota>,
     /// Received machines that would be released, were they ours for good.
@@ -149,6 +151,7 @@ impl Shared {
             started: Instant::now(),
             broken: CancellationToken::new(),
             lost_clusters: Mutex::default(),
+            elsewhere: Mutex::default(),
             neighbours: Mutex::default(),
             quota: Mutex::default(),
             unwanted: Mutex::default(),

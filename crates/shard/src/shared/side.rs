@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bigfleet_model::FleetId;
 use bigfleet_wire::v1alpha1::{self as wire, coordinator_instruction::Payload};
 
-use super::Shared;
+use super::{Shared, lock};
 use crate::{
     holdings::{Assignment, Event, Holdings, Malformed, Refused, Selector},
     shard::Shard,
@@ -81,6 +81,12 @@ impl SharedSide {
             Ok(effects) => tracing::info!(version, changes = effects.len(), "assignment taken"),
             Err(refused) => tracing::error!(version, %refused, "assignment refused"),
         }
+    }
+
+    /// A coordinator said who has clusters whose operators are here all the same.
+    pub fn bound_elsewhere(&self, clusters: Vec<wire::BoundElsewhere>) {
+        let holder = |one: wire::BoundElsewhere| (one.cluster_id.into(), one.shard_id);
+        *lock(&self.shared.elsewhere) = clusters.into_iter().map(holder).collect();
     }
 
     /// A coordinator asks for machines.
