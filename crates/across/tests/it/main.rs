@@ -1,0 +1,3 @@
+//! Shards that share a provider, at their worst.
+
+mod seeds;
