@@ -3,7 +3,8 @@
 //! time and without a task.
 //!
 //! What decides is the real thing: the coordinator's `state`, `reports` and `rebalance`, the
-//! shard's `holdings`, the report client's `memory`, the provider's `protocol`. Around it
+//! shard's `holdings` and its engine, the report client's `memory`, the provider's
+//! `protocol`. Around it
 //! there is a shell of steps ([`World::step`]): whatever the real shell awaits (a message, a
 //! disk, a provider) is a step of its own, and anything may come before it.
 //!
@@ -11,6 +12,8 @@
 //! ones. For tests alone.
 
 mod check;
+mod key;
+mod mind;
 mod provider;
 mod random;
 mod search;
@@ -20,8 +23,10 @@ mod step;
 mod tier;
 mod world;
 
+pub use mind::Mind;
 pub use provider::{Answer, Call, Provider};
 pub use random::{Dice, Random};
+pub use search::{Found, Limits, search};
 pub use shard::{Act, Shard};
 pub use step::Step;
 pub use tier::Tier;

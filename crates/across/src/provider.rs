@@ -92,6 +92,11 @@ impl Provider {
         self.machines.get(id).map(|held| &held.machine)
     }
 
+    /// Kinds of calls that were accepted and are remembered.
+    pub(crate) fn recorded(&self, id: &str) -> Option<&BTreeSet<Kind>> {
+        self.machines.get(id).map(|held| &held.recorded)
+    }
+
     /// Whether a call that arrived now would change its machine.
     #[must_use]
     pub fn would_start(&self, call: &Call) -> bool {

@@ -1,15 +1,15 @@
 //! A walk through a world by a seed.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bigfleet_coordinator::{
     rebalance::Settings,
     state::{Command, Domain, Key, ShardId, TransferKind, TransferRequest},
 };
-use bigfleet_model::{MachineId, MachineState, machine::ZONE_LABEL};
+use bigfleet_model::{MachineId, MachineState, Stamp, machine::ZONE_LABEL};
 use bigfleet_wire::v1alpha1::{self as wire, node_selector_requirement::Operator};
 
-use crate::{Act, Step, World, shard::Stage, world::Place};
+use crate::{Act, Step, World, shard::Stage};
 
 const ZONES: [&str; 3] = ["a", "b", "c"];
 const CLUSTERS: [&str; 3] = ["x", "y", "z"];
@@ -200,7 +200,7 @@ impl Random {
         match self.dice.below(20) {
             0 if self.faults.doubles => Step::Double(at),
             1 if self.faults.losses => Step::Lose(at),
-            2..=8 => Step::Deliver(at),
+            2..=8 => Step::Deliver(at, self.dice.percent(40)),
             _ => Step::Forward(at, self.dice.percent(40)),
         }
     }
@@ -238,12 +238,13 @@ impl Random {
             return Step::Send(shard, machine);
         }
         let cluster = CLUSTERS[self.dice.below(CLUSTERS.len())].into();
-        let priority = self.dice.below(3) as i32;
+        let priority = Some(self.dice.below(3) as i32);
+        let stamp = Arc::new(Stamp { priority, ..Stamp::default() });
         let act = match state {
-            MachineState::Speculative => Act::Create,
+            MachineState::Speculative => Act::Create(None),
             MachineState::Configured => Act::Drain,
             _ if self.dice.percent(20) => Act::Delete,
-            _ => Act::Configure(cluster, priority),
+            _ => Act::Configure(cluster, stamp),
         };
         Step::Act(shard, machine, act)
     }
@@ -408,13 +409,6 @@ impl Random {
             }
         };
         commit(command)
-    }
-
-    /// How many messages are on their way, for whoever wonders.
-    #[must_use]
-    pub fn on_the_way(&self) -> usize {
-        let asking = self.world.rpcs.iter().filter(|rpc| matches!(rpc.at, Place::Asking(_)));
-        asking.count() + self.world.calls.len()
     }
 }
 

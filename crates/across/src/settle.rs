@@ -98,7 +98,7 @@ impl World {
     pub fn exchange(&mut self, shard: usize) -> Result<(), String> {
         self.step(Step::Report(shard))?;
         while !self.rpcs.is_empty() {
-            self.step(Step::Deliver(0))?;
+            self.step(Step::Deliver(0, false))?;
             self.step(Step::Forward(0, false))?;
         }
         self.written(shard)

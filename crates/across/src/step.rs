@@ -23,8 +23,8 @@ pub enum Step {
     Report(usize),
     /// A message of a report gets one step further; true: to the old leader.
     Forward(usize, bool),
-    /// All of them up to the answer, at once.
-    Deliver(usize),
+    /// All of them up to the answer, at once; true: by the old leader.
+    Deliver(usize, bool),
     /// The network sends a report twice.
     Double(usize),
     /// The network loses a message, or its sender no longer waits.
@@ -93,9 +93,9 @@ impl World {
             Step::Pass(time) => self.pass(time),
             Step::Report(shard) => self.report(shard)?,
             Step::Forward(at, old) => self.forward(at, old),
-            Step::Deliver(at) => {
+            Step::Deliver(at, old) => {
                 while self.rpcs.get(at).is_some_and(|rpc| !matches!(rpc.at, Place::Answering(_))) {
-                    self.forward(at, false);
+                    self.forward(at, old);
                 }
             }
             Step::Double(at) => {

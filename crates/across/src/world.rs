@@ -124,6 +124,18 @@ impl World {
         &self.ghost.taken
     }
 
+    /// Calls to the provider that are on their way, there or back.
+    #[must_use]
+    pub const fn calls_on_the_way(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Reports that are on their way, there or back.
+    #[must_use]
+    pub const fn reports_on_the_way(&self) -> usize {
+        self.rpcs.len()
+    }
+
     /// Transfers that rebalancing began.
     #[must_use]
     pub const fn begun(&self) -> u64 {

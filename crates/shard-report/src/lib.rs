@@ -28,4 +28,5 @@ pub use done::REMEMBERED;
 pub use error::Error;
 pub use instruction::Order;
 pub use options::{DEADLINE, Options};
+pub use report::shortfall;
 pub use supervise::supervise;

@@ -55,12 +55,12 @@ pub struct Hold {
 }
 
 /// What a process decides about a machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Act {
-    /// Buys it.
-    Create,
-    /// Binds it to a cluster, for work of this priority.
-    Configure(ClusterId, i32),
+    /// Buys it, for such work.
+    Create(Option<Arc<Stamp>>),
+    /// Binds it to a cluster, for such work.
+    Configure(ClusterId, Arc<Stamp>),
     /// Takes it from its cluster.
     Drain,
     /// Gives it back.
@@ -112,7 +112,7 @@ impl Process {
     pub fn may_act(&self, machine: &MachineId, act: &Act) -> bool {
         let Some(entry) = self.desk.get(machine) else { return false };
         let (from, cluster) = match act {
-            Act::Create => (MachineState::Speculative, None),
+            Act::Create(_) => (MachineState::Speculative, None),
             Act::Configure(cluster, _) => (MachineState::Idle, Some(cluster)),
             Act::Drain => (MachineState::Configured, None),
             Act::Delete => (MachineState::Idle, None),
@@ -135,11 +135,8 @@ impl Process {
         }
         let Some(entry) = self.desk.get_mut(machine) else { return };
         let (kind, cluster, stamp) = match act {
-            Act::Create => (Kind::Create, None, None),
-            Act::Configure(cluster, priority) => {
-                let stamp = Stamp { priority: Some(priority), ..Stamp::default() };
-                (Kind::Configure, Some(cluster), Some(Arc::new(stamp)))
-            }
+            Act::Create(stamp) => (Kind::Create, None, stamp),
+            Act::Configure(cluster, stamp) => (Kind::Configure, Some(cluster), Some(stamp)),
             Act::Drain => (Kind::Drain, entry.record.cluster.clone(), None),
             Act::Delete => (Kind::Delete, None, None),
         };
@@ -166,12 +163,15 @@ impl Process {
         if bound {
             entry.record.cluster.clone_from(&pending.cluster);
         }
+        if pending.stamp.is_some() {
+            entry.record.stamp.clone_from(&pending.stamp);
+        }
         let call = Call {
             token,
             kind: pending.kind,
             machine: machine.clone(),
             cluster: pending.cluster.clone().filter(|_| bound),
-            stamp: pending.stamp.clone(),
+            stamp: pending.stamp.clone().filter(|_| bound),
         };
         self.touch(machine);
         Some(call)
@@ -206,6 +206,7 @@ impl Process {
     pub fn begin_list(&mut self, now: Duration) {
         self.listing = Some(Listing {
             owned: self.in_force.clone(),
+            key: self.in_force_key,
             revision: self.revision,
             began: now,
             records: None,

@@ -65,6 +65,8 @@ pub struct Process {
     /// The report that is under way.
     pub waits_for: Option<i64>,
     in_force: Ownership,
+    /// Names what is in force.
+    in_force_key: u64,
     revision: u64,
     /// On its way to the disk.
     pub writing: Option<Writing>,
@@ -104,6 +106,7 @@ enum Todo {
 #[derive(Clone, Debug)]
 pub struct Listing {
     owned: Ownership,
+    key: u64,
     revision: u64,
     began: Duration,
     /// What it told, once it was read.
@@ -145,6 +148,7 @@ impl Shard {
             latched: false,
             waits_for: None,
             in_force: self.owned.clone(),
+            in_force_key: name(&self.holdings),
             revision: 0,
             writing: None,
             todo: VecDeque::new(),
@@ -182,7 +186,8 @@ impl Shard {
             return Ok(());
         }
         if effects.iter().any(Effect::takes) {
-            process.put_in_force(process.in_force.and(&Ownership::of(&after)));
+            let key = process.in_force_key.rotate_left(7) ^ name(&after);
+            process.put_in_force(process.in_force.and(&Ownership::of(&after)), key);
             process.let_go();
         }
         process.writing = Some(Writing { after, effects, instruction });
@@ -198,7 +203,7 @@ impl Shard {
         self.disk.file = file::encode(&after).map_err(|error| error.to_string())?;
         self.owned = Ownership::of(&after);
         self.holdings = after;
-        process.put_in_force(self.owned.clone());
+        process.put_in_force(self.owned.clone(), name(&self.holdings));
         self.follow(&effects, instruction);
         self.go_on();
         Ok(())
@@ -228,9 +233,28 @@ impl Shard {
 }
 
 impl Process {
-    fn put_in_force(&mut self, ownership: Ownership) {
+    fn put_in_force(&mut self, ownership: Ownership, key: u64) {
         self.in_force = ownership;
+        self.in_force_key = key;
         self.revision += 1;
+    }
+
+    /// The part of it that tells states apart and is nobody else's business.
+    pub(crate) fn describe_rest(&self, text: &mut String) -> std::fmt::Result {
+        use std::fmt::Write;
+        let listed = self.listed.map(|listed| listed >= self.revision);
+        let rest = (self.attempts.min(3), self.waits_for.is_some(), self.in_force_key, listed);
+        write!(text, " {rest:?} {:?} {:?}", self.writing, self.todo)?;
+        for (id, Entry { record, pending, hold }) in &self.desk {
+            write!(text, ";{id} {:?} {:?} {pending:?} {hold:?}", record.state, record.cluster)?;
+        }
+        if let Some(listing) = &self.listing {
+            write!(text, " listing {} {:?}", listing.key, listing.touched)?;
+            for record in listing.records.iter().flatten() {
+                write!(text, ";{} {:?} {:?}", record.id, record.state, record.cluster)?;
+            }
+        }
+        write!(text, " {} {:?} {:?}", self.sequence, self.unwanted, self.neighbours)
     }
 
     /// Whether anything may be done to machines.
@@ -244,4 +268,13 @@ impl Process {
     pub fn is_busy(&self) -> bool {
         self.writing.is_some() || !self.todo.is_empty()
     }
+}
+
+/// Equal for equal holdings, whoever asks.
+fn name(holdings: &Holdings) -> u64 {
+    use std::hash::{Hash, Hasher};
+    let mut hasher = std::collections::hash_map::DefaultHasher::new();
+    // The file's own form: sorted, and without addresses.
+    file::encode(holdings).unwrap_or_default().hash(&mut hasher);
+    hasher.finish()
 }
