@@ -9,7 +9,7 @@ use bigfleet_coordinator::{
 use bigfleet_model::{MachineId, MachineState, Stamp, machine::ZONE_LABEL};
 use bigfleet_wire::v1alpha1::{self as wire, node_selector_requirement::Operator};
 
-use crate::{Act, Step, World, shard::Stage};
+use crate::{Act, Step, World};
 
 const ZONES: [&str; 3] = ["a", "b", "c"];
 const CLUSTERS: [&str; 3] = ["x", "y", "z"];
@@ -221,20 +221,16 @@ impl Random {
         {
             return Step::Act(shard, machine, Act::Drain);
         }
-        let desk: Vec<(MachineId, MachineState, bool)> = self.world.shards[shard]
+        let desk: Vec<(MachineId, MachineState)> = self.world.shards[shard]
             .process
             .iter()
             .flat_map(|process| &process.desk)
-            .map(|(id, entry)| {
-                let queued =
-                    entry.pending.as_ref().is_some_and(|one| one.stage == Stage::Queued);
-                (id.clone(), entry.record.state, queued)
-            })
+            .map(|(id, entry)| (id.clone(), entry.record.state))
             .collect();
-        let Some((machine, state, queued)) = self.dice.one(&desk).cloned() else {
+        let Some((machine, state)) = self.dice.one(&desk).cloned() else {
             return Step::BeginList(shard);
         };
-        if queued {
+        if self.world.shards[shard].queued().contains(&machine) {
             return Step::Send(shard, machine);
         }
         let cluster = CLUSTERS[self.dice.below(CLUSTERS.len())].into();

@@ -7,7 +7,7 @@ use std::{collections::HashSet, sync::Arc};
 use bigfleet_coordinator::state::{Command, TransferPhase};
 use bigfleet_model::{ClusterId, MachineState, Stamp};
 
-use crate::{Act, Step, World, shard::Stage, world::Place};
+use crate::{Act, Step, World, world::Place};
 
 /// What may happen besides what must.
 #[derive(Clone, Debug, Default)]
@@ -166,10 +166,8 @@ impl World {
             Some(listing) if listing.records.is_none() => free(Step::Read(number)),
             Some(_) => free(Step::Merge(number)),
         }
-        for (machine, entry) in &process.desk {
-            if entry.pending.as_ref().is_some_and(|one| one.stage == Stage::Queued) {
-                free(Step::Send(number, machine.clone()));
-            }
+        for machine in shard.queued() {
+            free(Step::Send(number, machine));
         }
         for machine in shard.drains_to_begin() {
             free(Step::Act(number, machine, Act::Drain));

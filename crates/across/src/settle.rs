@@ -50,7 +50,9 @@ impl World {
                 self.written(shard)?;
             }
             for machine in self.shards[shard].drains_to_begin() {
-                self.step(Step::Act(shard, machine.clone(), Act::Drain))?;
+                self.step(Step::Act(shard, machine, Act::Drain))?;
+            }
+            for machine in self.shards[shard].queued() {
                 self.step(Step::Send(shard, machine))?;
             }
             self.arrive_all()?;

@@ -339,7 +339,9 @@ impl World {
 
     fn announce(&mut self, shard: usize) -> Result<(), String> {
         let one = &mut self.shards[shard];
-        let Some(process) = one.process.as_mut() else { return Ok(()) };
+        let Some(process) = one.process.as_mut().filter(|process| !process.announced) else {
+            return Ok(());
+        };
         match self.provider.announce(&one.id, process.epoch) {
             None => process.latched = true,
             Some(true) => process.announced = true,

@@ -11,7 +11,7 @@ use super::{Listing, Process, Shard};
 use crate::provider::{Answer, Call};
 
 /// How long a call without an answer may still arrive.
-pub const UNANSWERED: Duration = Duration::from_secs(60);
+pub(crate) const UNANSWERED: Duration = Duration::from_secs(60);
 
 /// What a process knows of a machine.
 #[derive(Clone, Debug)]
@@ -269,6 +269,16 @@ impl Process {
 }
 
 impl Shard {
+    /// Machines whose action no worker has.
+    #[must_use]
+    pub fn queued(&self) -> Vec<MachineId> {
+        let queued = |entry: &Entry| {
+            entry.pending.as_ref().is_some_and(|pending| pending.stage == Stage::Queued)
+        };
+        let desk = self.process.iter().flat_map(|process| &process.desk);
+        desk.filter(|(_, entry)| queued(entry)).map(|(machine, _)| machine.clone()).collect()
+    }
+
     /// Machines that may be let go of.
     pub(super) fn candidates(&self) -> Vec<Candidate> {
         let Some(process) = &self.process else { return Vec::new() };

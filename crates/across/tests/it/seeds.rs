@@ -15,7 +15,7 @@ fn coordinator_inv_i1_i3_i5_i6_i9_at_every_step_of_every_walk() {
     let replayed = number("BIGFLEET_SEED");
     let count = SEEDS * number("BIGFLEET_MORE_SEEDS").unwrap_or(1);
     let seeds = replayed.map_or(0..count, |seed| seed..seed + 1);
-    let mut begun = 0;
+    let (mut begun, mut failed) = (0, Vec::new());
     for seed in seeds {
         let mut walk = Random::new(seed, replayed.is_some()).expect("a beginning");
         let result = walk.walk(STEPS);
@@ -23,9 +23,15 @@ fn coordinator_inv_i1_i3_i5_i6_i9_at_every_step_of_every_walk() {
             eprintln!("{step}");
         }
         if let Err(broken) = result {
-            panic!("{broken}\nreplay with BIGFLEET_SEED={seed}");
+            eprintln!("{broken}\nreplay with BIGFLEET_SEED={seed}");
+            failed.push(seed);
+        }
+        // A few show more than one.
+        if failed.len() == 5 {
+            break;
         }
         begun += walk.world.begun();
     }
+    assert_eq!(failed, Vec::<u64>::new(), "each is replayed with BIGFLEET_SEED");
     assert!(begun > 0 || replayed.is_some(), "no walk ever rebalanced anything");
 }
