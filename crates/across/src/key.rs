@@ -21,7 +21,8 @@ impl World {
         // Nothing can fail: it is all written to memory.
         let _ = self.describe(&mut text);
         let left = (limits.commands.len(), limits.crashes, limits.disks, limits.losses);
-        let _ = write!(text, "{left:?} {:?}", (limits.doubles, limits.leaders, limits.acts));
+        let more = (limits.doubles, limits.leaders, limits.acts);
+        let _ = write!(text, "{left:?} {more:?} {:?}", (limits.slow_reports, limits.slow_lists));
         let half = |salt: u64| {
             let mut hasher = DefaultHasher::new();
             salt.hash(&mut hasher);

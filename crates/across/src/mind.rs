@@ -1,6 +1,9 @@
 //! What a shard wants: the real engine, on the machines that its process sees.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use bigfleet_engine::{
     ActionKind, CycleInput, Engine, Ledger, Phase2Options, ReleasePolicy, Time, Tracked,
@@ -75,7 +78,8 @@ impl Mind {
             no_acquire: BTreeMap::new(),
             held_back: BTreeMap::new(),
             phase2: Phase2Options::default(),
-            release: ReleasePolicy::default(),
+            // Sooner than usual: there is more to do in an hour.
+            release: ReleasePolicy { on_demand: Duration::from_secs(40), ..Default::default() },
             now,
         };
         let mut engine = Engine::load(&input);

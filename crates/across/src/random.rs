@@ -25,14 +25,18 @@ impl Dice {
         Self(seed.wrapping_mul(0x2545_f491_4f6c_dd1d))
     }
 
-    /// Below `bound`, which is positive.
-    pub fn below(&mut self, bound: usize) -> usize {
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
         word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let word = (word ^ (word >> 31)) as usize;
-        word % bound.max(1)
+        word ^ (word >> 31)
+    }
+
+    /// Below `bound`; 0 if that is 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.next() as usize % bound.max(1)
     }
 
     /// So often out of a hundred.

@@ -26,6 +26,11 @@ pub struct Limits {
     pub leaders: usize,
     /// Actions of shards on machines.
     pub acts: usize,
+    /// Reports that are on their way for as long as they like; all others are answered at
+    /// once.
+    pub slow_reports: usize,
+    /// Lists that are on their way for as long as they like.
+    pub slow_lists: usize,
     /// Only so many states are looked at; 0 for all.
     pub states: usize,
     /// From every so many states everything must settle; 0 for none.
@@ -103,35 +108,35 @@ impl World {
     /// What may happen next, and what may happen after that.
     fn ways(&self, limits: &Limits) -> Vec<(Vec<Step>, Limits)> {
         let mut ways = Vec::new();
-        let mut free = |step: Step| ways.push((vec![step], limits.clone()));
+        let mut free = |steps: Vec<Step>| ways.push((steps, limits.clone()));
         for shard in 0..self.shards.len() {
             self.free_of(shard, &mut free);
         }
         for (at, rpc) in self.rpcs.iter().enumerate() {
             match rpc.at {
                 Place::Asking(_) => {
-                    free(Step::Deliver(at, false));
+                    free(vec![Step::Deliver(at, false)]);
                     if self.old.is_some() {
-                        free(Step::Deliver(at, true));
+                        free(vec![Step::Deliver(at, true)]);
                     }
                 }
-                Place::Working(..) | Place::Answering(_) => free(Step::Forward(at, false)),
+                Place::Working(..) | Place::Answering(_) => free(vec![Step::Forward(at, false)]),
             }
         }
         for at in 0..self.calls.len() {
-            free(Step::Arrive(at));
+            free(vec![Step::Arrive(at)]);
         }
         for machine in self.machines().into_iter().filter(|machine| self.is_moving(machine)) {
-            free(Step::Finish(machine));
+            free(vec![Step::Finish(machine)]);
         }
         // Its time is over, by a leader's clock.
         for (id, transfer) in self.tier.state.transfers() {
             if transfer.phase == TransferPhase::Releasing {
-                free(commit(&Command::EndTransfer { id: id.clone() }));
+                free(vec![commit(&Command::EndTransfer { id: id.clone() })]);
             }
         }
         if self.old.is_some() {
-            free(Step::EndOld);
+            free(vec![Step::EndOld]);
         }
         for shard in 0..self.shards.len() {
             if self.shards[shard].process.is_some() {
@@ -143,34 +148,39 @@ impl World {
     }
 
     /// What a shard may do at any time.
-    fn free_of(&self, number: usize, free: &mut impl FnMut(Step)) {
+    fn free_of(&self, number: usize, free: &mut impl FnMut(Vec<Step>)) {
         let shard = &self.shards[number];
         let Some(process) = &shard.process else {
-            free(Step::Start(number));
+            free(vec![Step::Start(number)]);
             return;
         };
         if !process.announced {
-            free(Step::Announce(number));
+            free(vec![Step::Announce(number)]);
         }
         if process.waits_for.is_none() && !process.is_busy() {
-            free(Step::Report(number));
+            let at = self.rpcs.len();
+            free(vec![Step::Report(number), Step::Deliver(at, false), Step::Forward(at, false)]);
         }
         if process.writing.is_some() {
-            free(Step::Write(number));
+            free(vec![Step::Write(number)]);
         } else {
-            free(Step::Tend(number, false));
-            free(Step::Tend(number, true));
+            free(vec![Step::Tend(number, false)]);
+            free(vec![Step::Tend(number, true)]);
         }
         match &process.listing {
-            None => free(Step::BeginList(number)),
-            Some(listing) if listing.records.is_none() => free(Step::Read(number)),
-            Some(_) => free(Step::Merge(number)),
+            None => free(vec![
+                Step::BeginList(number),
+                Step::Read(number),
+                Step::Merge(number),
+            ]),
+            Some(listing) if listing.records.is_none() => free(vec![Step::Read(number)]),
+            Some(_) => free(vec![Step::Merge(number)]),
         }
         for machine in shard.queued() {
-            free(Step::Send(number, machine));
+            free(vec![Step::Send(number, machine)]);
         }
         for machine in shard.drains_to_begin() {
-            free(Step::Act(number, machine, Act::Drain));
+            free(vec![Step::Act(number, machine, Act::Drain)]);
         }
     }
 
@@ -185,9 +195,18 @@ impl World {
             let less = Limits { disks: limits.disks - 1, leaders: 0, ..limits.clone() };
             ways.push((vec![Step::LoseDisk(number)], less));
         }
-        let Some(process) = self.shards[number].process.as_ref().filter(|_| limits.acts > 0) else {
+        let Some(process) = self.shards[number].process.as_ref() else { return };
+        if limits.slow_reports > 0 && process.waits_for.is_none() && !process.is_busy() {
+            let less = Limits { slow_reports: limits.slow_reports - 1, ..limits.clone() };
+            ways.push((vec![Step::Report(number)], less));
+        }
+        if limits.slow_lists > 0 && process.listing.is_none() {
+            let less = Limits { slow_lists: limits.slow_lists - 1, ..limits.clone() };
+            ways.push((vec![Step::BeginList(number), Step::Read(number)], less));
+        }
+        if limits.acts == 0 {
             return;
-        };
+        }
         let less = Limits { acts: limits.acts - 1, ..limits.clone() };
         let clusters: Vec<ClusterId> = self
             .shards

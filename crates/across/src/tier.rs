@@ -13,6 +13,8 @@ use bigfleet_coordinator::{
 use bigfleet_model::FleetId;
 use bigfleet_wire::v1alpha1 as wire;
 
+use crate::random::Dice;
+
 /// Why a report was not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unanswered {
@@ -105,11 +107,12 @@ impl Tier {
         now: Duration,
     ) -> Self {
         let term = coordinator_term(&fleet, consensus_term);
-        // Ids are drawn from this: never the same ones twice.
-        let seed = u64::try_from(term).unwrap_or_default().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // Ids are drawn from this: no two leaders draw the same ones.
+        let mut dice = Dice::seeded(u64::try_from(term).unwrap_or_default());
+        let (first, second) = (dice.next(), dice.next());
         Self {
-            reports: Reports::new(term, LivenessLimits::default(), seed),
-            rebalancer: Rebalancer::new(settings.clone(), now, !seed),
+            reports: Reports::new(term, LivenessLimits::default(), first),
+            rebalancer: Rebalancer::new(settings.clone(), now, second),
             state,
             fleet,
             consensus_term,

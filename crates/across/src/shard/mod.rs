@@ -19,7 +19,7 @@ use bigfleet_shard::{
 use bigfleet_shard_report::{memory::Memory, shared};
 use bigfleet_wire::v1alpha1::{self as wire, coordinator_instruction::Payload};
 pub use desk::Act;
-pub(crate) use desk::{Entry, Hold, Stage, UNANSWERED};
+pub(crate) use desk::{Entry, Hold, UNANSWERED};
 
 /// What outlives a process.
 #[derive(Clone, Debug)]

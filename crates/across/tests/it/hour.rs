@@ -71,8 +71,8 @@ impl Hour {
                 self.commit(Command::AssignDomain { domain, shard: shard.into() });
             }
         }
-        if second % 45 == 0 {
-            let most = if self.moving { SLOTS + 5 } else { SLOTS };
+        if second % 30 == 0 {
+            let most = if self.moving { SLOTS + 5 } else { SLOTS + 1 };
             for cluster in ["x", "y"] {
                 let machines = self.dice.below(most);
                 self.wanted.insert(cluster.into(), machines);

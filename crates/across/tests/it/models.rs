@@ -66,7 +66,7 @@ fn look(what: &str, world: &World, limits: Limits) {
         Ok(found) => {
             let took = began.elapsed();
             eprintln!("{what}: {found:?} in {took:?}");
-            assert!(found.complete, "{what} is larger than it may be: {found:?}");
+            assert!(found.complete || std::env::var("BIGFLEET_MEASURE").is_ok(), "{what} is larger than it may be: {found:?}");
         }
         Err(broken) => panic!("{what}: {broken}"),
     }
@@ -74,12 +74,15 @@ fn look(what: &str, world: &World, limits: Limits) {
 
 /// One mishap of each kind, each by itself, and some together.
 fn mishaps() -> Vec<(&'static str, Limits)> {
-    let none = Limits { acts: 1, settle_every: 50, states: 400_000, ..Limits::default() };
+    let none = Limits { acts: 1, settle_every: 50, states: 150_000, ..Limits::default() };
+    let slow = Limits { slow_reports: 1, ..none.clone() };
     vec![
+        ("a slow List", Limits { slow_lists: 1, ..none.clone() }),
         ("a crash", Limits { crashes: 1, ..none.clone() }),
-        ("a lost disk", Limits { disks: 1, ..none.clone() }),
-        ("a loss and a double", Limits { losses: 1, doubles: 1, ..none.clone() }),
-        ("a new leader", Limits { leaders: 1, ..none }),
+        ("a crash and a slow report", Limits { crashes: 1, acts: 0, ..slow.clone() }),
+        ("a lost disk", Limits { disks: 1, ..none }),
+        ("a loss and a double", Limits { losses: 1, doubles: 1, ..slow.clone() }),
+        ("a new leader", Limits { leaders: 1, acts: 0, ..slow }),
     ]
 }
 
