@@ -13,8 +13,10 @@ pub(crate) const DUPLICATE: &str = "duplicate-redelivery";
 
 /// What a shard is told to do with a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub enum Order {
+    /// It is the shard's.
     Assign(Domain),
+    /// It is not.
     Unassign(Domain),
 }
 

@@ -20,8 +20,8 @@ use crate::{
 };
 
 /// Everything that lives as long as the process and is the coordinator's business.
-#[derive(Debug)]
-pub(crate) struct Memory {
+#[derive(Clone, Debug)]
+pub struct Memory {
     /// Tells two processes of one epoch apart.
     instance: u64,
     /// Number of the last report.
@@ -42,46 +42,62 @@ pub(crate) struct Memory {
 
 /// What a report says besides how the shard stands.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Carried {
-    pub(crate) instance: u64,
-    pub(crate) cycle: i64,
-    pub(crate) observed_term: i64,
-    pub(crate) fleet_id: String,
-    pub(crate) acks: Vec<InstructAck>,
-    pub(crate) clusters: bool,
-    pub(crate) holdings: bool,
+pub struct Carried {
+    /// Of the process.
+    pub instance: u64,
+    /// Number of the report.
+    pub cycle: i64,
+    /// Highest term seen.
+    pub observed_term: i64,
+    /// Empty before the first answer.
+    pub fleet_id: String,
+    /// What became of instructions.
+    pub acks: Vec<InstructAck>,
+    /// Whether it names clusters.
+    pub clusters: bool,
+    /// Whether it says what is held.
+    pub holdings: bool,
 }
 
 /// An answer that counts for nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Ignored {
+pub enum Ignored {
+    /// Not our fleet.
     #[error(transparent)]
     Fleet(#[from] Foreign),
+    /// An old leader.
     #[error("its term {theirs} is below {mark}, which was seen already: an old leader")]
-    Term { theirs: i64, mark: i64 },
+    Term {
+        /// The answer's.
+        theirs: i64,
+        /// The highest seen.
+        mark: i64,
+    },
 }
 
 /// What an answer leads to.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Obeyed {
+pub struct Obeyed {
     /// The mark, to be shown to others.
-    pub(crate) term: i64,
+    pub term: i64,
     /// When the next report is wanted, if not at the usual time.
-    pub(crate) next_report_after: Option<Duration>,
+    pub next_report_after: Option<Duration>,
     /// The fleet that answered.
-    pub(crate) fleet: Option<FleetId>,
+    pub fleet: Option<FleetId>,
     /// What is ours from now on, of a shared provider. To be taken in before anything
     /// is released.
-    pub(crate) assignment: Option<Assignment>,
+    pub assignment: Option<Assignment>,
     /// Release instructions, each with its id. They are answered from what is on disk,
     /// so that they are done as often as they come.
-    pub(crate) releases: Vec<(String, Payload)>,
+    pub releases: Vec<(String, Payload)>,
     /// Clusters that we named and another shard has.
-    pub(crate) bound_elsewhere: Vec<BoundElsewhere>,
+    pub bound_elsewhere: Vec<BoundElsewhere>,
 }
 
 impl Memory {
-    pub(crate) const fn new(instance: u64) -> Self {
+    /// Of a process with a provider of its own.
+    #[must_use]
+    pub const fn new(instance: u64) -> Self {
         Self {
             instance,
             cycle: 0,
@@ -96,13 +112,20 @@ impl Memory {
     }
 
     /// Of a shard that shares its provider: it goes on where the file says.
-    pub(crate) fn sharing(instance: u64, holdings: &Holdings) -> Self {
+    #[must_use]
+    pub fn sharing(instance: u64, holdings: &Holdings) -> Self {
         let (mark, fleet) = (holdings.term, holdings.fleet.clone());
         Self { mark, fleet, shared: true, ..Self::new(instance) }
     }
 
+    /// Number of the last report.
+    #[must_use]
+    pub const fn cycle(&self) -> i64 {
+        self.cycle
+    }
+
     /// The next report. Acks stay here until one that carried them is acknowledged.
-    pub(crate) fn begin(&mut self) -> Carried {
+    pub fn begin(&mut self) -> Carried {
         self.cycle += 1;
         let fleet = self.fleet.as_ref();
         Carried {
@@ -117,7 +140,7 @@ impl Memory {
     }
 
     /// Takes the answer to the last report, or changes nothing.
-    pub(crate) fn receive(
+    pub fn receive(
         &mut self,
         answer: ReportAck,
         mut obey: impl FnMut(Order),
@@ -167,7 +190,7 @@ impl Memory {
     }
 
     /// The next report says so.
-    pub(crate) fn answered(&mut self, ack: InstructAck) {
+    pub fn answered(&mut self, ack: InstructAck) {
         self.acks.retain(|earlier| earlier.instruction_id != ack.instruction_id);
         self.acks.push(ack);
     }

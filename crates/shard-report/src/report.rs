@@ -53,7 +53,9 @@ fn summary(standing: &Standing, provider_addr: &str) -> wire::ShardSummary {
     }
 }
 
-fn shortfall(shortage: &Shortage) -> wire::Shortfall {
+/// A shortage as a report has it.
+#[must_use]
+pub fn shortfall(shortage: &Shortage) -> wire::Shortfall {
     let profile = &shortage.profile;
     wire::Shortfall {
         requirements: profile.requirements().iter().map(Into::into).collect(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bigfleet_shard::{Answered, SharedSide};
+use bigfleet_shard::{Answered, SharedSide, holdings::Holdings};
 use bigfleet_wire::v1alpha1::{InstructAck, ShardReport, ShardSummary, instruct_ack::Outcome};
 
 use crate::{
@@ -23,16 +23,30 @@ pub(crate) async fn complete(
     report: ShardReport,
 ) -> ShardReport {
     let pools = shared.pools().await;
-    let holdings = shared.holdings();
-    let shard = report.shard_id.clone();
+    // Before what is on disk: what is said of it later is not said of an earlier process.
+    let announced = shared.announced();
     let summary = report.summary.map(|summary| ShardSummary { pools, ..summary });
+    with_holdings(ShardReport { summary, ..report }, &shared.holdings(), carried, announced)
+}
+
+/// Adds what is on disk. Before the provider has answered this process's epoch
+/// (`announced`) a report is no evidence of anything let go of, for a call of an earlier
+/// process may still arrive, and a lost disk remembers no key that it was sent for.
+#[must_use]
+pub fn with_holdings(
+    report: ShardReport,
+    holdings: &Holdings,
+    carried: &Carried,
+    announced: bool,
+) -> ShardReport {
+    let shard = report.shard_id.clone();
+    let asked = carried.holdings && announced;
     ShardReport {
-        assignment_version: holdings.version(),
+        assignment_version: if announced { holdings.version() } else { 0 },
         assignment_digest: holdings.digest(),
         releasing: holdings.releasing_message(&shard),
         settled: holdings.settled_message(),
-        summary,
-        holdings: carried.holdings.then(|| holdings.holdings_message(&shard)),
+        holdings: asked.then(|| holdings.holdings_message(&shard)),
         ..report
     }
 }
@@ -57,7 +71,9 @@ pub(crate) async fn carry_out(shared: &SharedSide, obeyed: Obeyed) -> Vec<Instru
     acks
 }
 
-fn ack(id: String, answered: Answered) -> Option<InstructAck> {
+/// How a release instruction is acked; not at all as long as there is no answer.
+#[must_use]
+pub fn ack(id: String, answered: Answered) -> Option<InstructAck> {
     match answered {
         Answered::Released { machines, home } => Some(InstructAck {
             machine_ids: machines,

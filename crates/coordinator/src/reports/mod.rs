@@ -65,7 +65,7 @@ pub struct Tally {
 }
 
 /// The soft state of one leadership.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reports {
     term: i64,
     limits: LivenessLimits,
@@ -79,7 +79,7 @@ pub struct Reports {
 }
 
 /// What is known of one shard.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Soft {
     /// By both clocks.
     heard: Option<(Duration, i64)>,
@@ -209,6 +209,12 @@ impl Reports {
     pub fn liveness(&self, shard: &str, now: Now) -> Liveness {
         let heard = self.shards.get(shard).and_then(|soft| soft.heard);
         self.limits.of(heard.map(|(at, _)| now.monotonic.saturating_sub(at)))
+    }
+
+    /// Epoch and cycle of the last report of a shard that counted.
+    #[must_use]
+    pub fn last_report(&self, shard: &str) -> Option<(i64, i64)> {
+        self.shards.get(shard).and_then(|soft| soft.order)
     }
 
     /// When a shard was heard, in unix nanoseconds; 0 if not by this leader.

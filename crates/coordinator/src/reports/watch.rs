@@ -22,7 +22,7 @@ const SETTLING_FOR: Duration = Duration::from_secs(40 * 60);
 const MOST_TIMES: usize = 4_096;
 
 /// What was seen, and when.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
     /// When a transfer was first seen in its phase.
     transfers: BTreeMap<(TransferId, TransferPhase), Duration>,

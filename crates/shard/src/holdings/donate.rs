@@ -8,7 +8,7 @@ use bigfleet_model::{
     CapacityType, Class, MachineId, MachineState, Need, PenaltyBucket, Stamp, grace::priority_gap,
 };
 
-use super::{Domain, Drain, Out};
+use super::{Domain, Drain, Holdings, Out, TransferId};
 
 /// Most machines of one transfer.
 const MOST: usize = 100;
@@ -92,6 +92,37 @@ impl Selector {
         let gap = priority_gap(self.need.profile.priority(), stamp.priority);
         let options = Phase2Options::default();
         -victim_score(&options, gap, stamp.interruption, stamp.reclamation)
+    }
+}
+
+/// What a donor does about a release instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// These go.
+    These(Out),
+    /// None matches.
+    Nothing,
+    /// It is too early to say.
+    NotYet,
+}
+
+impl Holdings {
+    /// What goes for a transfer: what was chosen before, else what matches now.
+    /// `announced`: the provider has answered this process's epoch. Before that a call of
+    /// the process before may reach any machine, so that none is quiet.
+    #[must_use]
+    pub fn choose(
+        &self,
+        transfer: &TransferId,
+        selector: &Selector,
+        announced: bool,
+        candidates: impl FnOnce() -> Vec<Candidate>,
+    ) -> Chosen {
+        match self.out.get(transfer) {
+            Some(out) => Chosen::These(out.clone()),
+            None if !announced => Chosen::NotYet,
+            None => pick(selector, candidates()).map_or(Chosen::Nothing, Chosen::These),
+        }
     }
 }
 

@@ -14,7 +14,8 @@ pub struct Received {
     pub state: Option<MachineState>,
     /// How long it has been ours.
     pub since: Duration,
-    /// Nothing is queued or under way on it.
+    /// Nothing is queued or under way on it, nor can a call of the process before arrive:
+    /// the provider has answered this one's epoch.
     pub quiet: bool,
     /// Its home is ours, or its capacity is to be released.
     pub unwanted: bool,

@@ -172,7 +172,12 @@ impl Shared {
     /// Whether anything may be done to machines: the provider refuses our
     /// predecessors, and the coordinator was asked first.
     pub(crate) fn is_open(&self) -> bool {
-        self.announced.load(Ordering::Acquire) && self.reported.load(Ordering::Acquire)
+        self.announced() && self.reported.load(Ordering::Acquire)
+    }
+
+    /// The provider has answered this process's epoch: nothing of an earlier one arrives.
+    pub(crate) fn announced(&self) -> bool {
+        self.announced.load(Ordering::Acquire)
     }
 
     /// A report was answered, or came to nothing.

@@ -10,7 +10,7 @@ use bigfleet_model::{
 
 use super::Shared;
 use crate::{
-    holdings::{Candidate, Domain, Effect, Event, Out, Refused, Selector, TransferId, pick},
+    holdings::{Candidate, Chosen, Domain, Effect, Event, Out, Refused, Selector, TransferId},
     live::Desk,
     shard::Shard,
 };
@@ -24,11 +24,15 @@ impl Shard {
         selector: &Selector,
     ) -> Result<Option<Out>, Refused> {
         let _turn = shared.writer.lock().await;
-        let known = shared.holdings.load().out.get(&transfer).cloned();
         let event = {
             let desk = self.desk().await;
-            let chosen = known.or_else(|| pick(selector, desk.candidates(shared)));
-            let Some(out) = chosen else { return Ok(Some(nothing())) };
+            let holdings = shared.holdings.load();
+            let candidates = || desk.candidates(shared);
+            let out = match holdings.choose(&transfer, selector, shared.announced(), candidates) {
+                Chosen::These(out) => out,
+                Chosen::Nothing => return Ok(Some(nothing())),
+                Chosen::NotYet => return Ok(None),
+            };
             let event = Event::Picked { transfer, out };
             shared.foresee(&event)?;
             event

@@ -8,7 +8,7 @@ use bigfleet_wire::v1alpha1::{self as wire, coordinator_instruction::Payload};
 
 use super::{Shared, lock};
 use crate::{
-    holdings::{Assignment, Event, Holdings, Malformed, Refused, Selector},
+    holdings::{Assignment, Event, Holdings, Malformed, Out, Refused, Selector},
     shard::Shard,
 };
 
@@ -37,6 +37,21 @@ pub enum Answered {
     Later,
 }
 
+impl Answered {
+    /// Of what this shard let go of; none before that is known.
+    #[must_use]
+    pub fn of(out: Option<Out>, shard: &str) -> Self {
+        match out {
+            None => Self::Later,
+            Some(out) if out.machines.is_empty() => Self::Nothing,
+            Some(out) => Self::Released {
+                machines: out.machines.iter().map(ToString::to_string).collect(),
+                home: out.home.to_wire(shard),
+            },
+        }
+    }
+}
+
 impl SharedSide {
     pub(crate) fn of(shard: &Arc<Shard>) -> Option<Self> {
         let shared = shard.shared.clone()?;
@@ -47,6 +62,12 @@ impl SharedSide {
     #[must_use]
     pub fn holdings(&self) -> Arc<Holdings> {
         self.shared.holdings.load_full()
+    }
+
+    /// Whether nothing of an earlier process can reach a machine any more.
+    #[must_use]
+    pub fn announced(&self) -> bool {
+        self.shared.announced()
     }
 
     /// Whether nothing is done yet, for no report was answered so far.
@@ -96,12 +117,7 @@ impl SharedSide {
             Err(malformed) => return Answered::Invalid(malformed),
         };
         match self.shard.release(&self.shared, transfer, &selector).await {
-            Ok(None) => Answered::Later,
-            Ok(Some(out)) if out.machines.is_empty() => Answered::Nothing,
-            Ok(Some(out)) => Answered::Released {
-                machines: out.machines.iter().map(ToString::to_string).collect(),
-                home: out.home.to_wire(&self.shard.options.id),
-            },
+            Ok(out) => Answered::of(out, &self.shard.options.id),
             Err(refused) => {
                 tracing::info!(%refused, "not released yet");
                 Answered::Later

@@ -43,8 +43,7 @@ impl Shard {
             self.let_go_of_moving().await;
             let label = holdings.releasing.domains.first().map(|domain| domain.key.as_str());
             let busy = self.busy(label).await;
-            let announced = shared.announced.load(std::sync::atomic::Ordering::Acquire);
-            let quiet = quiet(&holdings.releasing, busy, announced);
+            let quiet = quiet(&holdings.releasing, busy, shared.announced());
             if !quiet.is_empty() {
                 events.push(Event::Quiet(quiet));
             }
@@ -117,7 +116,7 @@ impl Desk<'_> {
                 // What we are about to do is not the provider's word.
                 state: if pending { Some(MachineState::Creating) } else { known },
                 since: since.received.get(&key).map_or(Duration::ZERO, Instant::elapsed),
-                quiet: !pending,
+                quiet: !pending && shared.announced(),
                 unwanted: unwanted.contains(id) || assignment.held.domains.contains(&one.home),
             })
         };
