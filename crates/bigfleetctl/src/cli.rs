@@ -96,6 +96,10 @@ pub(crate) enum Command {
     ListQuotas,
     /// Providers of the registry
     ListProviders,
+    /// Machines on their way from one shard to another
+    ListTransfers,
+    /// Clusters and domains that a shard has not let go of yet
+    ListReleasing,
     /// The latest report of each shard
     ListShardReports(cmd::reports::Args),
     /// Give a topology domain to a shard

@@ -50,6 +50,7 @@ pub use inventory::{Census, Comparer, Comparison, Count, MachineView, Seen};
 pub use ledger::{Entry, Ledger, Shortage};
 pub use output::{CycleOutput, Detail, Outcome, Reason, Unresolved, Verdict};
 pub use phase_log::{PhaseLog, ShortGang};
+pub use phase2::victim_score;
 pub use reader::Reader;
 pub use rows::{Preemption, Row};
 pub use trace::Trace;

@@ -13,7 +13,7 @@ use crate::{
     Error, instruction, leader,
     memory::Memory,
     options::{DEADLINE, Options},
-    pace, report,
+    pace, report, shared,
 };
 
 /// A shard's coordinator client. It takes what it reports from the shard when it
@@ -34,8 +34,12 @@ impl Client {
         for address in &options.addresses {
             grpc::check_address(address).map_err(Error::Address)?;
         }
-        let memory = Arc::new(Mutex::new(Memory::new(pace::draw().max(1))));
-        Ok(Self { side, options, memory })
+        let instance = pace::draw().max(1);
+        let memory = match side.shared() {
+            None => Memory::new(instance),
+            Some(shared) => Memory::sharing(instance, &shared.holdings()),
+        };
+        Ok(Self { side, options, memory: Arc::new(Mutex::new(memory)) })
     }
 
     /// Reports at once, then every interval, for ever.
@@ -46,6 +50,8 @@ impl Client {
             let started = Instant::now();
             let next = match self.report(&mut replicas).await {
                 Some(after) => Instant::now() + pace::asked(after),
+                // Nothing is done before it was answered, or asked often enough.
+                None if self.waits() => Instant::now() + shared::PAUSE,
                 None => started + pace::jittered(self.options.interval, pace::draw()),
             };
             sleep_until(next).await;
@@ -56,7 +62,8 @@ impl Client {
     async fn report(&self, replicas: &mut Replicas) -> Option<Duration> {
         let carried = self.memory().begin();
         let report = report::build(&self.side, &self.options, &carried).await;
-        let deadline = Instant::now() + DEADLINE;
+        let patience = if self.waits() { DEADLINE - shared::PAUSE } else { DEADLINE };
+        let deadline = Instant::now() + patience;
         let judge = |answer| {
             let obey = |order| instruction::obey(&self.side, order);
             self.memory().receive(answer, obey)
@@ -65,15 +72,32 @@ impl Client {
             Ok(obeyed) => {
                 self.side.set_coordinator_term(obeyed.term);
                 self.side.reported(ReportOutcome::Ok);
-                obeyed.next_report_after
+                let mut after = obeyed.next_report_after;
+                if let Some(shared) = self.side.shared() {
+                    // An Assignment is for reports that name the fleet.
+                    let first = carried.fleet_id.is_empty() && obeyed.fleet.is_some();
+                    after = after.or_else(|| first.then_some(shared::PAUSE));
+                    for ack in shared::carry_out(&shared, obeyed).await {
+                        self.memory().answered(ack);
+                    }
+                }
+                after
             }
             Err(missed) => {
                 let outcome = missed.outcome.label();
                 tracing::warn!(cycle = carried.cycle, outcome, "no coordinator took the report");
                 self.side.reported(missed.outcome);
+                if let Some(shared) = self.side.shared() {
+                    shared::missed(&shared, missed.stale.as_deref()).await;
+                }
                 None
             }
         }
+    }
+
+    /// Whether the shard does nothing before a report was answered.
+    fn waits(&self) -> bool {
+        self.side.shared().is_some_and(|shared| shared.waits_for_report())
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub const REMEMBERED: usize = 4_096;
 
 /// Ids of the last instructions that took effect.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct DoneSet {
     order: VecDeque<String>,
     ids: BTreeSet<String>,

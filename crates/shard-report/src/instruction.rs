@@ -1,4 +1,5 @@
-//! One instruction: what it does to a shard with its own provider scope.
+//! One instruction: what it does to a shard. Those that move machines are the business
+//! of [`crate::shared`], for a shard with its own provider scope refuses them.
 
 use bigfleet_shard::{Domain, DomainError, ReportSide};
 use bigfleet_wire::v1alpha1::{
@@ -12,8 +13,10 @@ pub(crate) const DUPLICATE: &str = "duplicate-redelivery";
 
 /// What a shard is told to do with a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub enum Order {
+    /// It is the shard's.
     Assign(Domain),
+    /// It is not.
     Unassign(Domain),
 }
 
@@ -34,6 +37,16 @@ impl Refused {
             Self::Unknown | Self::Unsupported => Outcome::RejectedInvalid,
             Self::Failed(_) => Outcome::Failed,
         }
+    }
+}
+
+/// Whether it moves machines between shards of one provider.
+pub(crate) const fn moves_machines(payload: &Payload) -> bool {
+    match payload {
+        Payload::ReassignSpeculative(_)
+        | Payload::CrossShardDrain(_)
+        | Payload::TransferOwnership(_) => true,
+        Payload::AssignDomain(_) | Payload::UnassignDomain(_) => false,
     }
 }
 

@@ -20,6 +20,8 @@ const STALE_EPOCH: &str = "stale shard epoch";
 pub(crate) struct Missed {
     /// For the metric: the worst that was heard.
     pub(crate) outcome: ReportOutcome,
+    /// The coordinator knows a newer process of this shard: what it said.
+    pub(crate) stale: Option<String>,
 }
 
 /// Sends the report to replicas in turn until `judge` takes an answer. All of it ends
@@ -30,7 +32,7 @@ pub(crate) async fn report<T>(
     deadline: Instant,
     mut judge: impl FnMut(ReportAck) -> Result<T, Ignored>,
 ) -> Result<T, Missed> {
-    let mut heard = ReportOutcome::Unavailable;
+    let (mut heard, mut stale) = (ReportOutcome::Unavailable, None);
     let mut round = replicas.round(deadline).await;
     while let Some(attempt) = round.next_attempt() {
         let mut rpc = message_limits!(CoordinatorClient::new(attempt.channel.clone()));
@@ -48,15 +50,20 @@ pub(crate) async fn report<T>(
                     Turn::Next
                 }
             },
-            Err(status) => refused(&attempt.addr(), &status, &mut heard),
+            Err(status) => refused(&attempt.addr(), &status, &mut heard, &mut stale),
         };
         round.missed(attempt, turn);
     }
-    Err(Missed { outcome: heard })
+    Err(Missed { outcome: heard, stale })
 }
 
 /// Learns from a refusal.
-fn refused(coordinator: &str, status: &Status, heard: &mut ReportOutcome) -> Turn {
+fn refused(
+    coordinator: &str,
+    status: &Status,
+    heard: &mut ReportOutcome,
+    stale: &mut Option<String>,
+) -> Turn {
     let message = status.message();
     match status.code() {
         Code::FailedPrecondition => {
@@ -76,8 +83,11 @@ fn refused(coordinator: &str, status: &Status, heard: &mut ReportOutcome) -> Tur
             tracing::error!(coordinator, code, message, "coordinator refuses the report");
             *heard = ReportOutcome::Error;
             // Every leader would say so: the epoch is replicated.
-            let stale = status.code() == Code::Aborted && message.starts_with(STALE_EPOCH);
-            if stale { Turn::Stop } else { Turn::Next }
+            if status.code() == Code::Aborted && message.starts_with(STALE_EPOCH) {
+                *stale = Some(message.to_owned());
+                return Turn::Stop;
+            }
+            Turn::Next
         }
     }
 }

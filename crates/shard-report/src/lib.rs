@@ -5,24 +5,28 @@
 //! even for ever, is live, ready and works. The module `memory` is the pure part,
 //! [`Client`] the shell around it, and [`supervise`] starts it again should it die.
 //!
-//! Here a shard has its own provider scope. Instructions that move machines between
-//! shards of one provider are refused as `unsupported`.
+//! A shard with a provider of its own refuses instructions that move machines between
+//! shards of one provider as `unsupported`. One that shares its provider (the module
+//! `shared`) takes the Assignment first, then these, and answers them from what it has
+//! on disk.
 
 mod client;
 mod done;
 mod error;
-mod fleet;
 mod instruction;
 mod leader;
-mod memory;
+pub mod memory;
 mod options;
 mod pace;
 mod report;
+pub mod shared;
 mod supervise;
 
 pub use bigfleet_net::leader::Resolver;
 pub use client::Client;
 pub use done::REMEMBERED;
 pub use error::Error;
+pub use instruction::Order;
 pub use options::{DEADLINE, Options};
+pub use report::shortfall;
 pub use supervise::supervise;

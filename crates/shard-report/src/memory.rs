@@ -5,19 +5,23 @@
 use std::time::Duration;
 
 use bigfleet_model::FleetId;
+use bigfleet_shard::holdings::{
+    Holdings,
+    fleet::{self, Foreign},
+};
 use bigfleet_wire::v1alpha1::{
-    CoordinatorInstruction, InstructAck, ReportAck, instruct_ack::Outcome,
+    Assignment, BoundElsewhere, CoordinatorInstruction, InstructAck, ReportAck, coordinator_instruction::Payload,
+    instruct_ack::Outcome,
 };
 
 use crate::{
     done::DoneSet,
-    fleet::{self, Foreign},
     instruction::{self, DUPLICATE, Order},
 };
 
 /// Everything that lives as long as the process and is the coordinator's business.
-#[derive(Debug)]
-pub(crate) struct Memory {
+#[derive(Clone, Debug)]
+pub struct Memory {
     /// Tells two processes of one epoch apart.
     instance: u64,
     /// Number of the last report.
@@ -30,39 +34,70 @@ pub(crate) struct Memory {
     done: DoneSet,
     /// The coordinator asked for our cluster ids.
     wants_clusters: bool,
+    /// The coordinator asked for what we hold.
+    wants_holdings: bool,
+    /// The shard shares its provider.
+    shared: bool,
 }
 
 /// What a report says besides how the shard stands.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Carried {
-    pub(crate) instance: u64,
-    pub(crate) cycle: i64,
-    pub(crate) observed_term: i64,
-    pub(crate) fleet_id: String,
-    pub(crate) acks: Vec<InstructAck>,
-    pub(crate) clusters: bool,
+pub struct Carried {
+    /// Of the process.
+    pub instance: u64,
+    /// Number of the report.
+    pub cycle: i64,
+    /// Highest term seen.
+    pub observed_term: i64,
+    /// Empty before the first answer.
+    pub fleet_id: String,
+    /// What became of instructions.
+    pub acks: Vec<InstructAck>,
+    /// Whether it names clusters.
+    pub clusters: bool,
+    /// Whether it says what is held.
+    pub holdings: bool,
 }
 
 /// An answer that counts for nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Ignored {
+pub enum Ignored {
+    /// Not our fleet.
     #[error(transparent)]
     Fleet(#[from] Foreign),
+    /// An old leader.
     #[error("its term {theirs} is below {mark}, which was seen already: an old leader")]
-    Term { theirs: i64, mark: i64 },
+    Term {
+        /// The answer's.
+        theirs: i64,
+        /// The highest seen.
+        mark: i64,
+    },
 }
 
 /// What an answer leads to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Obeyed {
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Obeyed {
     /// The mark, to be shown to others.
-    pub(crate) term: i64,
+    pub term: i64,
     /// When the next report is wanted, if not at the usual time.
-    pub(crate) next_report_after: Option<Duration>,
+    pub next_report_after: Option<Duration>,
+    /// The fleet that answered.
+    pub fleet: Option<FleetId>,
+    /// What is ours from now on, of a shared provider. To be taken in before anything
+    /// is released.
+    pub assignment: Option<Assignment>,
+    /// Release instructions, each with its id. They are answered from what is on disk,
+    /// so that they are done as often as they come.
+    pub releases: Vec<(String, Payload)>,
+    /// Clusters that we named and another shard has.
+    pub bound_elsewhere: Vec<BoundElsewhere>,
 }
 
 impl Memory {
-    pub(crate) const fn new(instance: u64) -> Self {
+    /// Of a process with a provider of its own.
+    #[must_use]
+    pub const fn new(instance: u64) -> Self {
         Self {
             instance,
             cycle: 0,
@@ -71,11 +106,26 @@ impl Memory {
             acks: Vec::new(),
             done: DoneSet::new(),
             wants_clusters: false,
+            wants_holdings: false,
+            shared: false,
         }
     }
 
+    /// Of a shard that shares its provider: it goes on where the file says.
+    #[must_use]
+    pub fn sharing(instance: u64, holdings: &Holdings) -> Self {
+        let (mark, fleet) = (holdings.term, holdings.fleet.clone());
+        Self { mark, fleet, shared: true, ..Self::new(instance) }
+    }
+
+    /// Number of the last report.
+    #[must_use]
+    pub const fn cycle(&self) -> i64 {
+        self.cycle
+    }
+
     /// The next report. Acks stay here until one that carried them is acknowledged.
-    pub(crate) fn begin(&mut self) -> Carried {
+    pub fn begin(&mut self) -> Carried {
         self.cycle += 1;
         let fleet = self.fleet.as_ref();
         Carried {
@@ -85,11 +135,12 @@ impl Memory {
             fleet_id: fleet.map_or_else(String::new, |fleet| fleet.as_str().to_owned()),
             acks: self.acks.clone(),
             clusters: self.wants_clusters,
+            holdings: self.wants_holdings,
         }
     }
 
     /// Takes the answer to the last report, or changes nothing.
-    pub(crate) fn receive(
+    pub fn receive(
         &mut self,
         answer: ReportAck,
         mut obey: impl FnMut(Order),
@@ -111,28 +162,44 @@ impl Memory {
             // One report at a time: what is here is what it carried.
             self.acks.clear();
             self.wants_clusters = false;
+            self.wants_holdings = false;
         }
         self.wants_clusters |= answer.want_cluster_ids;
-        if answer.assignment.is_some() {
+        self.wants_holdings |= answer.want_holdings;
+        if answer.assignment.is_some() && !self.shared {
             tracing::warn!("assignment ignored: this shard has its own provider scope");
         }
+        let mut releases = Vec::new();
         let mut instructions = answer.instructions;
         instructions.sort_by_key(|instruction| instruction.sequence_number);
         for instruction in instructions {
-            if let Some(ack) = self.instructed(instruction, &mut obey) {
-                self.acks.retain(|earlier| earlier.instruction_id != ack.instruction_id);
-                self.acks.push(ack);
+            if let Some(ack) = self.instructed(instruction, &mut obey, &mut releases) {
+                self.answered(ack);
             }
         }
         let after = answer.next_report_after_ms;
         let after = (after > 0).then(|| Duration::from_millis(after.into()));
-        Ok(Obeyed { term: self.mark, next_report_after: after })
+        Ok(Obeyed {
+            term: self.mark,
+            next_report_after: after,
+            fleet: self.fleet.clone(),
+            assignment: answer.assignment.filter(|_| self.shared),
+            releases,
+            bound_elsewhere: answer.bound_elsewhere,
+        })
+    }
+
+    /// The next report says so.
+    pub fn answered(&mut self, ack: InstructAck) {
+        self.acks.retain(|earlier| earlier.instruction_id != ack.instruction_id);
+        self.acks.push(ack);
     }
 
     fn instructed(
         &mut self,
         instruction: CoordinatorInstruction,
         obey: &mut impl FnMut(Order),
+        releases: &mut Vec<(String, Payload)>,
     ) -> Option<InstructAck> {
         let id = instruction.instruction_id;
         if id.is_empty() {
@@ -147,6 +214,12 @@ impl Memory {
             return Some(instruction::ack(id, Outcome::RejectedStale, reason));
         }
         self.mark = term;
+        if let Some(payload) = instruction.payload.as_ref().filter(|_| self.shared)
+            && instruction::moves_machines(payload)
+        {
+            releases.push((id, payload.clone()));
+            return None;
+        }
         match instruction::read(instruction.payload) {
             Ok(order) => {
                 obey(order);

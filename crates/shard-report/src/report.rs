@@ -5,10 +5,10 @@ use bigfleet_model::{Totals, digest};
 use bigfleet_shard::{ReportSide, Standing};
 use bigfleet_wire::v1alpha1 as wire;
 
-use crate::{memory::Carried, options::Options};
+use crate::{memory::Carried, options::Options, shared};
 
-/// Everything that a shard with its own provider scope reports. What belongs to
-/// shared scope stays empty, above all `assignment_digest`.
+/// Everything that a shard reports. With its own provider scope, what belongs to shared
+/// scope stays empty, above all `assignment_digest`.
 pub(crate) async fn build(
     side: &ReportSide,
     options: &Options,
@@ -17,7 +17,7 @@ pub(crate) async fn build(
     let standing = side.standing().await;
     let clusters = side.clusters();
     let cluster_ids = carried.clusters.then(|| clusters.iter().map(ToString::to_string));
-    wire::ShardReport {
+    let report = wire::ShardReport {
         shard_id: side.shard_id().to_owned(),
         shard_address: options.advertise_addr.clone(),
         cycle: carried.cycle,
@@ -32,6 +32,10 @@ pub(crate) async fn build(
         fleet_id: carried.fleet_id.clone(),
         instance: carried.instance,
         ..wire::ShardReport::default()
+    };
+    match side.shared() {
+        None => report,
+        Some(shared) => shared::complete(&shared, carried, report).await,
     }
 }
 
@@ -49,7 +53,9 @@ fn summary(standing: &Standing, provider_addr: &str) -> wire::ShardSummary {
     }
 }
 
-fn shortfall(shortage: &Shortage) -> wire::Shortfall {
+/// A shortage as a report has it.
+#[must_use]
+pub fn shortfall(shortage: &Shortage) -> wire::Shortfall {
     let profile = &shortage.profile;
     wire::Shortfall {
         requirements: profile.requirements().iter().map(Into::into).collect(),

@@ -35,6 +35,9 @@ impl Host for ShardHost {
         still_current: &dyn Fn() -> bool,
     ) -> RollUpAnswer {
         let Some(shard) = self.0.upgrade() else { return RollUpAnswer::Dropped };
+        if let Some(answer) = shard.unserved(cluster) {
+            return answer;
+        }
         let configured = shard.configured.load().get(cluster).copied().unwrap_or(0);
         let wall = shard.clock.wall();
         let answer = shard.needs.ingest(cluster, message, wall, configured, still_current);
@@ -80,6 +83,10 @@ impl Shard {
     /// that was queued before.
     async fn replay(self: &Arc<Self>, cluster: &ClusterId) {
         self.reconciled().await;
+        if let Some(shared) = &self.shared {
+            // Told of nothing, the operator would take all its machines for gone.
+            shared.served(cluster).await;
+        }
         let machines: Vec<MachineId> = self.desk().await.machines_of(cluster);
         for chunk in machines.chunks(CHUNK) {
             self.desk().await.replay(cluster, chunk);

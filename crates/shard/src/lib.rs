@@ -11,6 +11,7 @@ mod execute;
 pub mod fence;
 pub mod flags;
 mod hints;
+pub mod holdings;
 mod host;
 mod in_process;
 mod journal;
@@ -32,12 +33,15 @@ mod report;
 mod running;
 mod session;
 mod shard;
+mod shared;
 #[cfg(feature = "bench")]
 pub mod stepper;
 mod supply;
 mod views;
 
+pub use holdings::{Domain, DomainError};
 pub use options::Options;
-pub use report::{Domain, DomainError, ReportSide, Standing};
+pub use report::{ReportSide, Standing};
 pub use running::{Running, Setup, start};
+pub use shared::{Answered, SharedSide, Sharing};
 pub use supply::Supply;

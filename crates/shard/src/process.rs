@@ -21,10 +21,11 @@ use crate::{
     audit::Audit,
     data_dir::{self, DataDir},
     flags::{self, ShardFlags},
-    in_process,
+    holdings, in_process,
     metrics::Metrics,
     options::Options,
     running::{Running, Setup, start},
+    shared::Sharing,
     supply::Supply,
 };
 
@@ -53,12 +54,9 @@ pub enum Error {
     /// The in-process fake.
     #[error(transparent)]
     Fake(#[from] in_process::Error),
-    /// Not for this scope.
-    #[error(
-        "--shared-provider: this build serves a shard that has its provider to itself; give each \
-         shard a provider scope of its own"
-    )]
-    SharedProvider,
+    /// What this shard owned when it ended.
+    #[error(transparent)]
+    Holdings(#[from] holdings::file::Error),
     /// A task that must never end did.
     #[error("a task ended that must not: {0}; the process ends so that it is restarted")]
     TaskEnded(String),
@@ -69,7 +67,7 @@ impl Error {
     #[must_use]
     pub const fn is_usage(&self) -> bool {
         match self {
-            Self::Flags(_) | Self::SharedProvider => true,
+            Self::Flags(_) => true,
             Self::Net(error) => error.is_usage(),
             _ => false,
         }
@@ -92,9 +90,6 @@ pub struct Process {
 /// Starts what the flags ask for, in the order of §3.
 pub async fn run(flags: &ShardFlags) -> Result<Process, Error> {
     flags.check()?;
-    if flags.provider.shared_provider {
-        return Err(Error::SharedProvider);
-    }
     let telemetry = Telemetry::init("bigfleet-shard", &flags.log, &flags.diagnostics)?;
     let stop = Shutdown::on_signal()?;
     let security = flags.tls.load()?;
@@ -113,6 +108,7 @@ pub async fn run(flags: &ShardFlags) -> Result<Process, Error> {
     )?);
     let mut side = JoinSet::new();
     let supply = supply(flags, &options, &security, epoch, &mut side)?;
+    let shared = sharing(flags, &options, &security, &data_dir)?;
     let readiness = Readiness::new("the provider has not been listed yet");
     let listener = flags.listen.bind().await?;
     let running = start(Setup {
@@ -125,6 +121,7 @@ pub async fn run(flags: &ShardFlags) -> Result<Process, Error> {
         metrics: metrics.clone(),
         audit: audit.clone(),
         actuation,
+        shared,
         own_thread: true,
     });
     let mut registry = Registry::default();
@@ -157,6 +154,25 @@ fn supply(
     }
     let client = Client::dial(addr, security, options.provider_identity.clone())?;
     Ok(Arc::new(Stamped::new(client, identity)))
+}
+
+/// What is ours of a provider that others use, too.
+fn sharing(
+    flags: &ShardFlags,
+    options: &Options,
+    security: &Security,
+    data_dir: &DataDir,
+) -> Result<Option<Sharing>, Error> {
+    if !flags.provider.shared_provider {
+        return Ok(None);
+    }
+    let file = data_dir.assignment_file();
+    let holdings = holdings::file::read(&file)?;
+    let identity = bigfleet_provider::Identity::new(&flags.id, data_dir.epoch() - 1);
+    let addr = &flags.provider.provider_addr;
+    let client = Client::dial(addr, security, options.provider_identity.clone())?;
+    let predecessor = Arc::new(Stamped::new(client, identity));
+    Ok(Some(Sharing { file: Some(file), holdings, predecessor }))
 }
 
 impl Process {

@@ -12,15 +12,11 @@ use bigfleet_engine::{Census, Count, Shortage};
 use bigfleet_model::{ClusterId, MachineState};
 use tokio::time::Instant;
 
-use crate::{metrics::ReportOutcome, shard::Shard};
+use crate::{holdings::Domain, metrics::ReportOutcome, shard::Shard, shared::SharedSide};
 
 /// A [`Standing`] is counted at most this often: it reads every machine while the
 /// cycle waits.
 const COUNTED_EVERY: Duration = Duration::from_secs(1);
-
-/// Longest label key and value.
-const MAX_KEY: usize = 317;
-const MAX_VALUE: usize = 63;
 
 /// How a shard stands, as reported.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,37 +31,6 @@ pub struct Standing {
     pub by_zone: BTreeMap<String, usize>,
     /// What machines from elsewhere could help: at most 100 rows, priority desc.
     pub shortfalls: Vec<Shortage>,
-}
-
-/// One value of one topology label.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Domain {
-    /// The label.
-    pub key: String,
-    /// Its value.
-    pub value: String,
-}
-
-/// A domain that is none.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} has {bytes} bytes; send 1 to {most}")]
-pub struct DomainError {
-    field: &'static str,
-    bytes: usize,
-    most: usize,
-}
-
-impl Domain {
-    /// A domain whose label can exist.
-    pub fn new(key: String, value: String) -> Result<Self, DomainError> {
-        let parts = [("topology_key", &key, MAX_KEY), ("topology_value", &value, MAX_VALUE)];
-        for (field, text, most) in parts {
-            if text.is_empty() || text.len() > most {
-                return Err(DomainError { field, bytes: text.len(), most });
-            }
-        }
-        Ok(Self { key, value })
-    }
 }
 
 /// The last count, and when it was made.
@@ -119,12 +84,24 @@ impl ReportSide {
         standing
     }
 
+    /// The part that shares a provider with others, if it does.
+    #[must_use]
+    pub fn shared(&self) -> Option<SharedSide> {
+        SharedSide::of(&self.shard)
+    }
+
     /// Clusters that this shard serves, in order: those that sent anything since it
-    /// started, or have a session or machines.
+    /// started, or have a session or machines. With a shared provider, those that it
+    /// holds, and those whose operators are here and would be served.
     #[must_use]
     pub fn clusters(&self) -> BTreeSet<ClusterId> {
         let mut clusters: BTreeSet<ClusterId> =
             self.shard.sessions.connected().into_iter().collect();
+        if let Some(shared) = self.shared() {
+            let holdings = shared.holdings();
+            clusters.extend(holdings.held().into_iter().flat_map(|held| held.clusters.clone()));
+            return clusters;
+        }
         clusters.extend(self.shard.needs.views().into_iter().map(|view| view.cluster));
         clusters.extend(self.shard.configured.load().keys().cloned());
         clusters

@@ -32,6 +32,7 @@ use crate::{
     report::ReportSide,
     session::{SessionOptions, SessionServer, Sessions},
     shard::{Parts, Shard},
+    shared::{self, Shared, Sharing},
     supply::Supply,
 };
 
@@ -61,6 +62,8 @@ pub struct Setup {
     pub audit: Arc<Audit>,
     /// The brake.
     pub actuation: Arc<Actuation>,
+    /// What is ours, of a provider that others use, too; none for a provider of our own.
+    pub shared: Option<Sharing>,
     /// Whether cycles have a thread of their own, as they should, or share the
     /// caller's runtime and its clock, as tests in virtual time need.
     pub own_thread: bool,
@@ -90,6 +93,7 @@ impl Setup {
             metrics,
             audit,
             actuation,
+            shared: None,
             own_thread: false,
         })
     }
@@ -116,8 +120,15 @@ pub fn start(setup: Setup) -> Running {
         metrics,
         audit,
         actuation,
+        shared,
         own_thread,
     } = setup;
+    let (sharing, predecessor) = match shared {
+        None => (None, None),
+        Some(Sharing { file, holdings, predecessor }) => {
+            (Some(Arc::new(Shared::new(file, holdings))), Some(predecessor))
+        }
+    };
     let sessions = Sessions::new(SessionOptions {
         identity_rejected: metrics.session_identity_rejected.clone(),
         installed: metrics.session_counter(SessionEvent::Installed),
@@ -130,6 +141,7 @@ pub fn start(setup: Setup) -> Running {
         options,
         epoch,
         supply,
+        shared: sharing,
         sessions: sessions.clone(),
         fence: Fence::new(readiness.clone(), &metrics),
         actuation,
@@ -156,6 +168,9 @@ pub fn start(setup: Setup) -> Running {
         Ok(())
     });
     spawn_cycles(&shard, &stop_cycles, own_thread, &mut tasks);
+    if let Some(predecessor) = predecessor {
+        spawn_sharing(&shard, predecessor, &mut tasks);
+    }
     let host = Arc::new(ShardHost(Arc::downgrade(&shard)));
     let server = SessionServer::new(sessions, host, stop.token().clone());
     let gate = Gate::new(shard.metrics.session_identity_rejected.clone());
@@ -172,6 +187,30 @@ pub fn start(setup: Setup) -> Running {
     tasks.spawn(async move { grpc.serve(listener, stopping).await });
     let report = ReportSide::new(shard.clone());
     Running { shard, report, tasks, stop, stop_cycles }
+}
+
+/// What a shared provider needs besides.
+fn spawn_sharing(
+    shard: &Arc<Shard>,
+    predecessor: Arc<dyn Supply>,
+    tasks: &mut JoinSet<Result<(), bigfleet_net::Error>>,
+) {
+    let tending = shared::tend(shard.clone());
+    let sharing = shard.clone();
+    tasks.spawn(async move {
+        let first_words = async {
+            if let Some(shared) = &sharing.shared {
+                shared::announce(&sharing, shared, &*predecessor).await?;
+            }
+            std::future::pending::<Result<(), shared::NotStrict>>().await
+        };
+        tokio::select! {
+            () = tending => Ok(()),
+            ended = first_words => {
+                ended.map_err(|error| bigfleet_net::Error::Serve(std::io::Error::other(error)))
+            }
+        }
+    });
 }
 
 fn spawn_cycles(

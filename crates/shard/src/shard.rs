@@ -34,6 +34,7 @@ use crate::{
     publish::Summaries,
     reconcile::Reconciler,
     session::Sessions,
+    shared::Shared,
     supply::Supply,
     views::Published,
 };
@@ -44,6 +45,8 @@ pub(crate) struct Shard {
     pub(crate) epoch: i64,
     pub(crate) clock: Clock,
     pub(crate) supply: Arc<dyn Supply>,
+    /// What is ours, of a provider that others use, too.
+    pub(crate) shared: Option<Arc<Shared>>,
     /// Written by the cycle alone, so that it stands still between two.
     pub(crate) decider: RwLock<Decider>,
     live: Mutex<Live>,
@@ -92,6 +95,7 @@ pub(crate) struct Parts {
     pub(crate) options: Options,
     pub(crate) epoch: i64,
     pub(crate) supply: Arc<dyn Supply>,
+    pub(crate) shared: Option<Arc<Shared>>,
     pub(crate) sessions: Sessions,
     pub(crate) fence: Fence,
     pub(crate) actuation: Arc<Actuation>,
@@ -105,7 +109,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shard {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { options, epoch, supply, sessions, fence, actuation, audit, metrics } = parts;
+        let Parts { options, epoch, supply, shared, sessions, fence, .. } = parts;
+        let (actuation, audit, metrics) = (parts.actuation, parts.audit, parts.metrics);
         let engine = Engine::new(Phase2Options::default(), options.release);
         let queue = Queue::new(options.execute_concurrency);
         metrics.action_queue_capacity.set(queue.capacity() as i64);
@@ -113,6 +118,7 @@ impl Shard {
             epoch,
             clock: Clock::start(),
             supply,
+            shared,
             decider: RwLock::new(Decider { engine, ledger: Ledger::default() }),
             live: Mutex::default(),
             refusals: Mutex::default(),
@@ -211,9 +217,15 @@ impl Shard {
         }
     }
 
-    /// Neither braked nor fenced.
+    /// Neither braked nor fenced; with a shared provider, not before it is known to
+    /// be ours to act on.
     pub(crate) fn may_act(&self) -> bool {
-        self.actuation.mode() == Mode::Active && !self.fence.is_latched()
+        self.actuation.mode() == Mode::Active && !self.fence.is_latched() && self.is_open()
+    }
+
+    /// Whether the first words with a shared provider and the coordinator are spoken.
+    pub(crate) fn is_open(&self) -> bool {
+        self.shared.as_ref().is_none_or(|shared| shared.is_open())
     }
 
     /// Somebody holds a higher epoch: nothing is sent any more, until a human

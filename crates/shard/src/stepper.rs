@@ -85,6 +85,7 @@ impl Stepper {
             options,
             epoch: 1,
             supply,
+            shared: None,
             sessions: Sessions::new(SessionOptions::default()),
             fence: Fence::new(readiness, &metrics),
             actuation,

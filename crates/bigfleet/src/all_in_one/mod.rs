@@ -127,6 +127,7 @@ async fn start_shard(
         metrics,
         audit,
         actuation: Arc::new(actuation.map_err(ShardError::from)?),
+        shared: None,
         own_thread: true,
     });
     Ok((shard, address, data_dir))

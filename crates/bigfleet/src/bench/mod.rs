@@ -2,6 +2,7 @@
 //! a plain scan of the same records in the same run, because machines are noisy
 //! and a ratio is less so (experience chapter §7.1).
 
+mod across;
 mod apart;
 mod assignment;
 mod baseline;
@@ -65,6 +66,8 @@ pub(crate) struct Args {
     sessions: sessions::SessionFlags,
     #[command(flatten)]
     coordinator: coordinator::CoordinatorArgs,
+    #[command(flatten)]
+    across: across::AcrossArgs,
     #[command(flatten)]
     pods: pods::PodsArgs,
 }

@@ -1,7 +1,7 @@
 //! What can be measured.
 
 use super::{
-    Args, assignment, bound, colocated, coordinator, field, fleet, gangs, gate,
+    Args, across, assignment, bound, colocated, coordinator, field, fleet, gangs, gate,
     measure::{Measurement, Run},
     pods,
     quality::{self, Grade},
@@ -200,6 +200,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "coordinator",
         about: "three replicas: commits beside raw fsyncs, 4,000 shards, 100,000 domains, with bars",
         measure: Loaded(coordinator::coordinator),
+    },
+    Scenario {
+        name: "across",
+        about: "100,000 domains of 200 shards, a lost zone, a pass over 400,000 shortfalls, with bars",
+        measure: Loaded(across::across),
     },
     Scenario {
         name: "growth",

@@ -63,6 +63,7 @@ fn a_wrong_value_is_a_usage_error_that_names_the_flag() {
         ("--data-dir=", "--data-dir: empty"),
         ("--tls-cert=leaf", "--tls-key and --tls-ca"),
         ("--require-tls", "--tls-cert"),
+        ("--shared-provider", "--coordinator-addr"),
         ("--seed-machines=1", "remove --provider-addr"),
         ("--seed-speculative=1", "remove --provider-addr"),
         ("--seed-spot=1", "remove --provider-addr"),
@@ -99,6 +100,8 @@ fn a_world_that_does_not_fit_is_an_error_that_says_what_to_do() {
     fs::write(data.join("epoch"), "1").unwrap();
     fs::write(data.join("assignment"), "{}").unwrap();
     refused(&site, &[], 1, &["--shared-provider"]);
+    let shared = ["--shared-provider", "--coordinator-addr=127.0.0.1:1"];
+    refused(&site, &shared, 1, &["assignment", "do not remove the file"]);
     fs::remove_file(data.join("assignment")).unwrap();
     fs::write(data.join("actuation"), "half a li").unwrap();
     refused(&site, &[], 1, &["--actuation-paused"]);

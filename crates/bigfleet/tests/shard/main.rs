@@ -13,6 +13,7 @@ mod judge;
 mod mtls;
 mod probes;
 mod provider_away;
+mod sharing;
 mod site;
 mod stopping;
 mod volumes;

@@ -20,6 +20,7 @@ pub mod shards;
 pub mod snapshot;
 pub mod status;
 pub mod top;
+mod transfers;
 pub mod whatif;
 
 use crate::{
@@ -61,6 +62,8 @@ pub async fn run(cli: Cli, console: &mut Console) -> Result<(), Error> {
         Command::ListDomainAssignments => domains::list(fleet, console).await,
         Command::ListQuotas => quotas::list(fleet, console).await,
         Command::ListProviders => providers::list(fleet, console).await,
+        Command::ListTransfers => transfers::list(fleet, console).await,
+        Command::ListReleasing => transfers::releasing(fleet, console).await,
         Command::ListShardReports(args) => reports::list(fleet, console, &args).await,
         Command::AssignDomain(args) => domains::assign(fleet, console, &args).await,
         Command::UnassignDomain(args) => domains::unassign(fleet, console, &args).await,

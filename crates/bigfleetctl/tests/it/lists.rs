@@ -2,8 +2,9 @@
 
 use bigfleet_wire::v1alpha1::{
     DomainAssignment, ListDomainAssignmentsResponse, ListProvidersResponse, ListQuotasResponse,
-    ListShardReportsResponse, ListShardsResponse, ProviderEntry, QuotaAllocation, Resources,
-    ShardRegistryEntry, ShardReportSnapshot, ShardSummary, Shortfall,
+    ListShardReportsResponse, ListShardsResponse, ListTransfersResponse, ProviderEntry,
+    QuotaAllocation, ReleasingEntry, Resources, ShardRegistryEntry, ShardReportSnapshot,
+    ShardSummary, Shortfall, TransferEntry, TransferSelector,
 };
 
 use crate::rig::{Ctl, SECOND, coordinator, leader_status};
@@ -109,6 +110,64 @@ async fn providers() {
     coordinator.reply(ListProvidersResponse { providers: vec![provider] });
     let table = Ctl::to(&[coordinator.addr()]).run(&["list-providers"]).await.ok();
     assert_eq!(table, "NAME  ADDRESS  REGION\nec2   p:9000   eu-1\n");
+}
+
+#[tokio::test]
+async fn what_is_on_its_way() {
+    let coordinator = coordinator().await;
+    let selector = TransferSelector {
+        count: 4,
+        instance_type: "m".to_owned(),
+        zone: "a".to_owned(),
+        ..TransferSelector::default()
+    };
+    let transfer = |id: &str, phase: &str, machines: &[&str], overdue_ms| TransferEntry {
+        transfer_id: id.to_owned(),
+        kind: "idle".to_owned(),
+        phase: phase.to_owned(),
+        from_shard_id: "s-1".to_owned(),
+        to_shard_id: "s-2".to_owned(),
+        selector: Some(selector.clone()),
+        machine_ids: machines.iter().map(|id| (*id).to_owned()).collect(),
+        age_ms: 150_000,
+        overdue_ms,
+        ..TransferEntry::default()
+    };
+    let row = ReleasingEntry {
+        topology_key: "rack".to_owned(),
+        topology_value: "7".to_owned(),
+        from_shard_id: "s-1".to_owned(),
+        age_ms: 4_000,
+        ..ReleasingEntry::default()
+    };
+    let cluster = ReleasingEntry {
+        cluster_id: "c".to_owned(),
+        from_shard_id: "s-1".to_owned(),
+        to_shard_id: "s-2".to_owned(),
+        age_ms: 4_000,
+        ..ReleasingEntry::default()
+    };
+    coordinator.reply(ListTransfersResponse {
+        transfers: vec![
+            transfer("t1", "releasing", &[], 30_000),
+            transfer("t2", "moved", &["m-1", "m-2"], 0),
+        ],
+        releasing: vec![cluster, row],
+    });
+    let ctl = Ctl::to(&[coordinator.addr()]);
+    assert_eq!(
+        ctl.run(&["list-transfers"]).await.ok(),
+        "TRANSFER  KIND  PHASE      FROM  TO   MACHINES  TYPE  ZONE  AGE  OVERDUE\n\
+         t1        idle  releasing  s-1   s-2  4         m     a     2m   30s\n\
+         t2        idle  moved      s-1   s-2  2         m     a     2m   —\n"
+    );
+    assert!(ctl.run(&["list-transfers", "-o", "wide"]).await.ok().contains("m-1,m-2"));
+    assert_eq!(
+        ctl.run(&["list-releasing"]).await.ok(),
+        "KEY            HELD BY  GOES TO  AGE\n\
+         cluster c      s-1      s-2      4s\n\
+         domain rack=7  s-1      —        4s\n"
+    );
 }
 
 #[tokio::test]

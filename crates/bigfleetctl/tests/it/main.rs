@@ -9,6 +9,7 @@ mod doctor;
 mod frame;
 mod leader;
 mod lists;
+mod moves;
 mod mutations;
 mod reference;
 mod restore;

@@ -22,7 +22,7 @@ use bigfleet_coordinator::{
 };
 use bigfleet_net::{grpc::GrpcServer, readiness::Readiness, shutdown::Shutdown, tls::Security};
 use bigfleet_wire::v1alpha1::{ChangedHands, ConfirmRestoreResponse};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, task::JoinHandle};
 
 use crate::rig::{Ctl, PATIENCE, SECOND, coordinator, lead, now};
 
@@ -35,8 +35,35 @@ impl Transport for Alone {
     }
 }
 
+/// A replica that is served.
+pub(crate) struct Served {
+    pub(crate) addr: String,
+    shutdown: Shutdown,
+    task: JoinHandle<Result<(), bigfleet_net::Error>>,
+}
+
+/// Serves a replica in plaintext.
+pub(crate) async fn serve(replica: &Consensus) -> Served {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap().to_string();
+    let metrics = Arc::new(Metrics::default());
+    let service = Coordinator::new(Arc::new(replica.clone()), LivenessLimits::default(), metrics);
+    let server = GrpcServer::new(Security::Plaintext, Readiness::new("test"));
+    let server = server.add_service(Arc::new(service).into_service());
+    let shutdown = Shutdown::new();
+    let task = tokio::spawn(server.serve(listener, shutdown.clone()));
+    Served { addr, shutdown, task }
+}
+
+impl Served {
+    pub(crate) async fn stop(self) {
+        self.shutdown.request();
+        self.task.await.unwrap().unwrap();
+    }
+}
+
 /// A fleet of one replica that leads.
-async fn replica(root: &Path) -> Consensus {
+pub(crate) async fn replica(root: &Path) -> Consensus {
     let world = World {
         disk: Arc::new(RealDisk),
         root: root.to_owned(),
@@ -87,19 +114,11 @@ async fn saved(ctl: &Ctl, file: &str) -> i64 {
         region: "eu".to_owned(),
     };
     replica.propose(&provider, PATIENCE).await.unwrap().outcome.unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let addr = listener.local_addr().unwrap().to_string();
-    let metrics = Arc::new(Metrics::default());
-    let service = Coordinator::new(Arc::new(replica.clone()), LivenessLimits::default(), metrics);
-    let server = GrpcServer::new(Security::Plaintext, Readiness::new("test"));
-    let server = server.add_service(Arc::new(service).into_service());
-    let shutdown = Shutdown::new();
-    let served = tokio::spawn(server.serve(listener, shutdown.clone()));
-    let out = ctl.run(&["snapshot", "save", file, "--coordinator", &addr]).await.ok();
+    let served = serve(&replica).await;
+    let out = ctl.run(&["snapshot", "save", file, "--coordinator", &served.addr]).await.ok();
     assert!(out.starts_with("saved snapshot index="), "{out}");
     let term = term(&replica);
-    shutdown.request();
-    served.await.unwrap().unwrap();
+    served.stop().await;
     drop(replica);
     until(|| DataDir::lock(Arc::new(RealDisk), &data).is_ok()).await;
     term

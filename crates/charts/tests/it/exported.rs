@@ -7,7 +7,11 @@ use std::{
 };
 
 use bigfleet_charts::source::{Component, Source, Type};
-use bigfleet_coordinator::{metrics::Metrics as CoordinatorMetrics, state::State};
+use bigfleet_coordinator::{
+    metrics::Metrics as CoordinatorMetrics,
+    rebalance::{Move, Skip},
+    state::{State, TransferKind},
+};
 use bigfleet_dashboard::metrics::Metrics as DashboardMetrics;
 use bigfleet_net::{
     readiness::Readiness,
@@ -102,6 +106,8 @@ fn coordinator() -> Registry {
     metrics.reported("OK", Duration::from_secs(1));
     metrics.identity_rejected("ReportShard").inc();
     metrics.publish_state(&State::default());
+    metrics.moved(TransferKind::Idle, Move::Begun);
+    metrics.skipped(Skip::NoDonor, 1);
     let mut registry = Registry::default();
     metrics.register(&mut registry);
     registry

@@ -2,15 +2,17 @@
 
 use std::{sync::Mutex, sync::PoisonError, time::Duration};
 
+use crate::dice::Dice;
+
 /// A source of random numbers: spreading timers and naming things, not secrets.
 #[derive(Debug)]
-pub struct Entropy(Mutex<u64>);
+pub struct Entropy(Mutex<Dice>);
 
 impl Entropy {
     /// Always the same numbers.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
-        Self(Mutex::new(seed))
+        Self(Mutex::new(Dice::seeded(seed)))
     }
 
     /// Seeded by the system.
@@ -18,14 +20,9 @@ impl Entropy {
         Ok(Self::seeded(getrandom::u64()?))
     }
 
-    /// The next number (splitmix64).
+    /// The next number.
     pub fn next(&self) -> u64 {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = *state;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).next()
     }
 
     /// Somewhere in `[base, 2 × base)`.

@@ -13,7 +13,8 @@ pub(super) fn supersedes(newer: &FleetId, older: &FleetId) -> bool {
 
 /// `generation × 2^20 + consensus_term`: rises with every election, and no
 /// older history ever catches up with a newer one.
-pub(super) fn coordinator_term(fleet: &FleetId, consensus_term: u64) -> i64 {
+#[must_use]
+pub fn coordinator_term(fleet: &FleetId, consensus_term: u64) -> i64 {
     let term = u64::from(fleet.generation()) * GENERATION + consensus_term;
     i64::try_from(term).unwrap_or(i64::MAX)
 }

@@ -27,6 +27,7 @@ mod types;
 mod upkeep;
 
 pub use entropy::Entropy;
+pub use fleet::coordinator_term;
 pub use handle::{Config, Consensus, Leadership, StartError, World};
 pub use message::{Answer, CallError, Envelope, Request, Response, Transport};
 pub use peers::{Joiner, MembershipError, Peers, Phase, Status};

@@ -9,15 +9,11 @@ use bigfleet_net::{
 use clap::Args;
 
 use super::Error;
+use crate::rebalance::{REPORT_INTERVAL, Settings};
 
-/// How often shards report unless they are told otherwise.
-const REPORT_INTERVAL: Duration = Duration::from_secs(10);
-
-/// How machines will move between shards that share a provider.
+/// How machines move between shards that share a provider.
 #[derive(Clone, Debug, Args)]
-#[command(
-    next_help_heading = "Rebalancing (checked, without effect yet: this version moves nothing)"
-)]
+#[command(next_help_heading = "Rebalancing, between shards that share a provider")]
 pub struct RebalanceFlags {
     /// Time between two passes; 0 disables
     #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = duration::parse)]
@@ -39,7 +35,7 @@ pub struct RebalanceFlags {
     #[arg(long, value_name = "SHARE", default_value = "0.10", value_parser = fraction)]
     pub rebalance_donor_margin: f64,
 
-    /// Share of a shortfall that a move must close
+    /// Share of a shortfall that a donor must be able to close
     #[arg(long, value_name = "SHARE", default_value = "0.10", value_parser = fraction)]
     pub rebalance_min_benefit: f64,
 
@@ -55,5 +51,18 @@ impl RebalanceFlags {
             return Err(Error::CooldownTooShort { least });
         }
         Ok(())
+    }
+
+    /// What the flags ask for, if anything.
+    #[must_use]
+    pub fn settings(&self) -> Option<Settings> {
+        (!self.rebalance_interval.is_zero()).then(|| Settings {
+            interval: self.rebalance_interval,
+            max_tier: self.rebalance_max_tier,
+            cooldown: self.rebalance_cooldown,
+            donor_margin: self.rebalance_donor_margin,
+            min_benefit: self.rebalance_min_benefit,
+            max_machines: u32::try_from(self.rebalance_max_machines).unwrap_or(u32::MAX),
+        })
     }
 }

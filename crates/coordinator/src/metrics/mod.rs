@@ -5,6 +5,7 @@ mod register;
 
 use std::{collections::BTreeSet, sync::Mutex, time::Duration};
 
+use bigfleet_net::buckets::Buckets;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{
@@ -16,8 +17,9 @@ use prometheus_client::{
 };
 
 use crate::{
+    rebalance::{Move, Skip, tier},
     reports::{Liveness, Now, Reports, Tally},
-    state::{Effect, Refused, State, TransferPhase},
+    state::{Effect, Refused, State, TransferKind, TransferPhase},
 };
 
 /// All metrics of the service. Share it in an `Arc`.
@@ -53,6 +55,7 @@ pub struct Metrics {
     transfers: Family<OfPhase, Gauge>,
     oldest_instruction_age: Gauge,
     oldest_transfer_age: Gauge,
+    oldest_releasing_age: Gauge,
     rows_releasing: Gauge,
     reports: Family<OfReport, Counter>,
     report_duration: Histogram,
@@ -63,6 +66,9 @@ pub struct Metrics {
     shortfalls_dropped: Counter,
     instructions_given_up: Counter,
     shortfalls_escalated: Family<OfSame, Gauge>,
+    rebalance_duration: Histogram,
+    rebalance_moves: Family<OfMove, Counter>,
+    rebalance_skipped: Family<OfReason, Counter>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -98,6 +104,17 @@ struct OfRpc {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfSame {
     same: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfMove {
+    tier: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfReason {
+    reason: &'static str,
 }
 
 /// Around the objective of 20 ms no wider than a fifth of it.
@@ -139,6 +156,7 @@ impl Default for Metrics {
             transfers: Family::default(),
             oldest_instruction_age: Gauge::default(),
             oldest_transfer_age: Gauge::default(),
+            oldest_releasing_age: Gauge::default(),
             rows_releasing: Gauge::default(),
             reports: Family::default(),
             report_duration: ReportBuckets.new_metric(),
@@ -149,6 +167,11 @@ impl Default for Metrics {
             shortfalls_dropped: Counter::default(),
             instructions_given_up: Counter::default(),
             shortfalls_escalated: Family::default(),
+            rebalance_duration: Histogram::new(
+                Buckets::doubling(0.001, 12).with(&[0.4, 0.45, 0.5, 0.55, 0.6]).bounds(),
+            ),
+            rebalance_moves: Family::default(),
+            rebalance_skipped: Family::default(),
         }
     }
 }
@@ -201,6 +224,22 @@ impl Metrics {
         self.instructions_given_up.inc_by(tally.instructions_given_up);
     }
 
+    /// A pass of rebalancing took this long.
+    pub fn rebalanced(&self, took: Duration) {
+        self.rebalance_duration.observe(took.as_secs_f64());
+    }
+
+    /// What became of a transfer.
+    pub fn moved(&self, kind: TransferKind, outcome: Move) {
+        let of = OfMove { tier: tier(kind), outcome: outcome.label() };
+        self.rebalance_moves.get_or_create(&of).inc();
+    }
+
+    /// So many shortfalls, or a whole pass, went without.
+    pub fn skipped(&self, why: Skip, count: u64) {
+        self.rebalance_skipped.get_or_create(&OfReason { reason: why.label() }).inc_by(count);
+    }
+
     /// What is replicated; on every replica.
     pub fn publish_state(&self, state: &State) {
         self.recovering.set(i64::from(state.recovering()));
@@ -209,12 +248,9 @@ impl Metrics {
         self.clusters.set(whole(counts.clusters));
         self.rows_releasing.set(whole(counts.rows_releasing));
         self.transfer_machines.set(whole(counts.transfer_machines));
-        for phase in [TransferPhase::Releasing, TransferPhase::Moved] {
+        for phase in TransferPhase::ALL {
             let count = state.transfers().values().filter(|one| one.phase == phase).count();
-            let phase = match phase {
-                TransferPhase::Releasing => "releasing",
-                TransferPhase::Moved => "moved",
-            };
+            let phase = phase.name();
             self.transfers.get_or_create(&OfPhase { phase }).set(whole(count));
         }
     }
@@ -231,7 +267,8 @@ impl Metrics {
             i64::try_from(age.unwrap_or_default().as_secs()).unwrap_or(i64::MAX)
         };
         self.oldest_instruction_age.set(seconds(reports.oldest_instruction(now)));
-        self.oldest_transfer_age.set(seconds(reports.overdue_transfer(now)));
+        self.oldest_releasing_age.set(seconds(reports.oldest_releasing(state, now)));
+        self.oldest_transfer_age.set(seconds(reports.overdue_transfer(state, now)));
         let escalated = reports.escalated();
         for (same, count) in [("true", escalated.same), ("false", escalated.other)] {
             self.shortfalls_escalated.get_or_create(&OfSame { same }).set(count.into());
@@ -251,6 +288,7 @@ impl Metrics {
         }
         self.oldest_instruction_age.set(0);
         self.oldest_transfer_age.set(0);
+        self.oldest_releasing_age.set(0);
     }
 
     /// Series of shards that are not named any more end.

@@ -15,6 +15,7 @@ impl Metrics {
         self.register_replica(names);
         self.register_fleet(names);
         self.register_reports(names);
+        self.register_rebalancing(names);
     }
 
     fn register_replica(&self, names: &mut Names<'_>) {
@@ -50,6 +51,8 @@ impl Metrics {
         names.plain("transfers", "Transfers by phase", &self.transfers);
         let help = "Clusters and domains that a shard has not let go of";
         names.plain("rows_releasing", help, &self.rows_releasing);
+        let help = "Longest time that a cluster or domain waits for a shard to let go of it";
+        names.seconds("oldest_releasing_age", help, &self.oldest_releasing_age);
         let help = "Longest time that a transfer is past its normal time";
         names.seconds("oldest_transfer_age", help, &self.oldest_transfer_age);
         let help = "Holdings that another shard was found to have";
@@ -74,5 +77,14 @@ impl Metrics {
         names.plain("shortfalls_dropped", help, &self.shortfalls_dropped);
         let help = "Shortfalls older than five cycles";
         names.plain("shortfalls_escalated", help, &self.shortfalls_escalated);
+    }
+
+    fn register_rebalancing(&self, names: &mut Names<'_>) {
+        let help = "Time of a pass over all shortfalls and pools";
+        names.seconds("rebalance_duration", help, &self.rebalance_duration);
+        let help = "Transfers by tier and by what became of them";
+        names.plain("rebalance_moves", help, &self.rebalance_moves);
+        let help = "Shortfalls that a pass left open, and passes not made, by reason";
+        names.plain("rebalance_skipped", help, &self.rebalance_skipped);
     }
 }

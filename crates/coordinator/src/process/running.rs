@@ -82,6 +82,13 @@ pub async fn start(
         GrpcServer::new(security, readiness.clone()).add_service(service.clone().into_service());
     let mut tasks = JoinSet::new();
     tasks.spawn(server.serve(listener, stop.clone()));
+    if let Some(settings) = flags.rebalance.settings() {
+        let rebalancing = service.clone().rebalance(settings, stop.clone());
+        tasks.spawn(async move {
+            rebalancing.await;
+            Ok(())
+        });
+    }
     let until = stop.clone();
     tasks.spawn(async move {
         service.keep(readiness, until).await;

@@ -3,7 +3,7 @@
 use bigfleet_wire::v1alpha1 as wire;
 
 use super::{Digest, Now, Reports, Soft, Taken, wire::assignment};
-use crate::state::{Assignment, ShardId, State, TransferPhase};
+use crate::state::{Assignment, ClusterId, Key, ShardId, State, TransferPhase};
 
 /// A shard that is to hear more soon.
 const SOON_MS: u32 = 1_000;
@@ -31,9 +31,10 @@ impl Reports {
         let soft = self.shards.entry(taken.shard.clone()).or_default();
         if shared && taken.of_this_fleet {
             ack.assignment = soft.due(state, taken);
+            soft.ask_for_transfers(state, &taken.shard, &mut sequence, now);
         }
         ack.want_cluster_ids = soft.wants_clusters(state, taken);
-        soft.ask_for_transfers(state, &taken.shard, &mut sequence, now);
+        ack.bound_elsewhere = soft.bound_elsewhere(state, &taken.shard).collect();
         let transfer = |id: &_| state.transfers().get(id).cloned();
         let (instructions, more) = soft.instructions.deliver(term, transfer);
         ack.instructions = instructions;
@@ -90,13 +91,35 @@ impl Soft {
         // 0 is a shard that does not say.
         if theirs == 0 || theirs == ours {
             self.clusters_differ = None;
+            self.claimed = Vec::new();
             return false;
         }
-        if taken.named_clusters {
+        let owner = |cluster: &ClusterId| {
+            state.row(&Key::Cluster(cluster.clone())).and_then(|row| row.owner.as_ref())
+        };
+        if !taken.named_clusters.is_empty() {
             // They were bound as far as they can be; what differs is another's, or gone.
             self.clusters_differ = Some((theirs, ours));
+            let foreign = |cluster: &&ClusterId| owner(cluster) != Some(&taken.shard);
+            self.claimed = taken.named_clusters.iter().filter(foreign).cloned().collect();
         }
-        self.clusters_differ != Some((theirs, ours))
+        // Its owner was removed: whoever serves it may have it now.
+        let nobodys = self.claimed.iter().any(|cluster| owner(cluster).is_none());
+        nobodys || self.clusters_differ != Some((theirs, ours))
+    }
+
+    /// Who has the clusters that this shard would serve, too.
+    fn bound_elsewhere<'a>(
+        &'a self,
+        state: &'a State,
+        shard: &'a ShardId,
+    ) -> impl Iterator<Item = wire::BoundElsewhere> + use<'a> {
+        self.claimed.iter().filter_map(move |cluster| {
+            let row = state.row(&Key::Cluster(cluster.clone()));
+            let owner = row.and_then(|row| row.owner.as_ref()).filter(|owner| *owner != shard)?;
+            let (cluster_id, shard_id) = (cluster.to_string(), owner.to_string());
+            Some(wire::BoundElsewhere { cluster_id, shard_id })
+        })
     }
 
     /// A Releasing transfer is an instruction to its donor: derived from the record, so

@@ -1,9 +1,14 @@
 //! The last report of each shard, as bytes: thousands of shards with their pools and
-//! shortfalls are decoded only when somebody looks.
+//! shortfalls are decoded only when somebody looks. Rebalancing looks at all of them, so
+//! of shards that take part in it supply and demand are kept as numbers, too.
+
+use std::sync::Arc;
 
 use bigfleet_model::{Operator, PenaltyBucket, Quantity};
 use bigfleet_wire::v1alpha1 as wire;
 use prost::Message;
+
+use crate::rebalance::Figures;
 
 /// Rows of a report past this are dropped.
 const MAX_SHORTFALLS: usize = 100;
@@ -19,6 +24,8 @@ pub(super) struct Kept {
     bytes: Box<[u8]>,
     pub(super) provider_address: Box<str>,
     pub(super) escalated: Escalated,
+    /// Of a shared-scope shard: what rebalancing looks at.
+    pub(super) figures: Option<Arc<Figures>>,
 }
 
 /// Shortfalls that have waited too long.
@@ -52,6 +59,8 @@ impl Kept {
             }
         }
         let provider_address = summary.provider_address.as_str().into();
+        let shared = report.assignment_digest != 0;
+        let figures = shared.then(|| Arc::new(Figures::of(&summary, &shortfalls)));
         let snapshot = wire::ShardReportSnapshot {
             shard_id: report.shard_id.clone(),
             cycle: report.cycle,
@@ -60,7 +69,7 @@ impl Kept {
             shortfalls,
         };
         let bytes = snapshot.encode_to_vec().into_boxed_slice();
-        (Self { bytes, provider_address, escalated }, dropped)
+        (Self { bytes, provider_address, escalated, figures }, dropped)
     }
 
     pub(super) fn snapshot(&self) -> wire::ShardReportSnapshot {

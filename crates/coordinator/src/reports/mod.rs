@@ -14,6 +14,7 @@ pub mod limits;
 mod liveness;
 mod pending;
 mod take;
+mod watch;
 pub(crate) mod wire;
 
 #[cfg(test)]
@@ -28,17 +29,13 @@ use kept::Kept;
 pub use liveness::{Liveness, LivenessLimits};
 use pending::Instructions;
 pub use take::{Taken, batches};
+use watch::Watch;
 
-use crate::state::{
-    Command, Effect, Refused, ShardId, State, TransferId, TransferKind, TransferPhase,
+use crate::{
+    dice::Dice,
+    rebalance::{Heard, Picture},
+    state::{ClusterId, Effect, Refused, ShardId, State},
 };
-
-/// A donor is asked for so long.
-const RELEASING_FOR: Duration = Duration::from_secs(2 * 60);
-/// A drain takes its time.
-const DRAINING_FOR: Duration = Duration::from_secs(30 * 60);
-/// A recipient is done with its machines.
-const SETTLING_FOR: Duration = Duration::from_secs(40 * 60);
 
 /// The two clocks of a leader: one that never jumps, for all that is waited for, and the
 /// wall's, for what people read.
@@ -68,35 +65,21 @@ pub struct Tally {
 }
 
 /// The soft state of one leadership.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reports {
     term: i64,
     limits: LivenessLimits,
     /// Last one used.
     sequence: i64,
     /// For instruction ids.
-    dice: u64,
+    dice: Dice,
     shards: BTreeMap<ShardId, Soft>,
-    /// When this leader first saw a transfer in its phase, and how long that may take.
-    transfers: BTreeMap<(TransferId, TransferPhase), Watched>,
+    watch: Watch,
     tally: Tally,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Watched {
-    since: Duration,
-    normal: Duration,
-}
-
-impl Watched {
-    /// How long it is past its time.
-    fn overdue(self, now: Now) -> Duration {
-        now.monotonic.saturating_sub(self.since).saturating_sub(self.normal)
-    }
-}
-
 /// What is known of one shard.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Soft {
     /// By both clocks.
     heard: Option<(Duration, i64)>,
@@ -108,6 +91,8 @@ struct Soft {
     /// Cluster digests, the shard's and ours, that differ although the shard named its
     /// clusters: asking again would change nothing.
     clusters_differ: Option<(u64, u64)>,
+    /// Of the clusters that the shard named last, those that were not its own.
+    claimed: Vec<ClusterId>,
     digest: Option<Digest>,
 }
 
@@ -128,9 +113,9 @@ impl Reports {
             term,
             limits,
             sequence: 0,
-            dice: seed,
+            dice: Dice::seeded(seed),
             shards: BTreeMap::new(),
-            transfers: BTreeMap::new(),
+            watch: Watch::default(),
             tally: Tally::default(),
         }
     }
@@ -192,34 +177,31 @@ impl Reports {
         }
     }
 
-    /// Transfers whose donor was asked for long enough. Always safe: a later ack finds
-    /// nothing.
-    pub fn give_up(&mut self, state: &State, now: Now) -> Vec<Command> {
-        let known = |id: &TransferId| state.transfers().get(id).map(|transfer| transfer.phase);
-        self.transfers.retain(|(id, phase), _| known(id) == Some(*phase));
-        let mut ends = Vec::new();
-        for (id, transfer) in state.transfers() {
-            let normal = match (transfer.phase, transfer.kind) {
-                (TransferPhase::Moved, _) => SETTLING_FOR,
-                (TransferPhase::Releasing, TransferKind::Drain) => DRAINING_FOR,
-                (TransferPhase::Releasing, _) => RELEASING_FOR,
-            };
-            let key = (id.clone(), transfer.phase);
-            let watched =
-                self.transfers.entry(key).or_insert(Watched { since: now.monotonic, normal });
-            // Once it has moved, only its recipient can end it.
-            let gives_up = transfer.phase == TransferPhase::Releasing;
-            if gives_up && watched.overdue(now) > Duration::ZERO {
-                ends.push(Command::EndTransfer { id: id.clone() });
-            }
+    /// What rebalancing looks at: shards that take part, and what is on its way.
+    #[must_use]
+    pub fn picture(&self, state: &State, now: Now) -> Picture {
+        let takes_part = |(id, soft): (&ShardId, &Soft)| {
+            let live = self.liveness(id, now) == Liveness::Live;
+            let shared = state.shard(id).is_some_and(|shard| shard.shared);
+            let figures = soft.kept.as_ref()?.figures.as_ref().filter(|_| live && shared)?;
+            // A provider within the shard is nobody else's.
+            let reachable = !figures.provider_address.is_empty();
+            reachable.then(|| (id.clone(), figures.clone()))
+        };
+        Picture {
+            shards: self.shards.iter().filter_map(takes_part).collect(),
+            transfers: state.transfers().clone(),
         }
-        ends
     }
 
-    /// How long the most overdue transfer is past its normal time.
+    /// How many of the registered shards this leader has heard.
     #[must_use]
-    pub fn overdue_transfer(&self, now: Now) -> Option<Duration> {
-        self.transfers.values().map(|watched| watched.overdue(now)).max()
+    pub fn heard(&self, state: &State) -> Heard {
+        let heard = |id: &&ShardId| self.shards.get(*id).is_some_and(|soft| soft.heard.is_some());
+        Heard {
+            registered: state.shards().len(),
+            reported: state.shards().keys().filter(heard).count(),
+        }
     }
 
     /// How lately a shard was heard.
@@ -227,6 +209,12 @@ impl Reports {
     pub fn liveness(&self, shard: &str, now: Now) -> Liveness {
         let heard = self.shards.get(shard).and_then(|soft| soft.heard);
         self.limits.of(heard.map(|(at, _)| now.monotonic.saturating_sub(at)))
+    }
+
+    /// Epoch and cycle of the last report of a shard that counted.
+    #[must_use]
+    pub fn last_report(&self, shard: &str) -> Option<(i64, i64)> {
+        self.shards.get(shard).and_then(|soft| soft.order)
     }
 
     /// When a shard was heard, in unix nanoseconds; 0 if not by this leader.
@@ -271,13 +259,9 @@ impl Reports {
         std::mem::take(&mut self.tally)
     }
 
-    /// The next sequence number and a random id. SplitMix64.
-    fn draw(&mut self) -> (i64, u64) {
+    /// The next sequence number and a random id.
+    fn draw(&mut self) -> (i64, String) {
         self.sequence += 1;
-        self.dice = self.dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.dice;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (self.sequence, mixed ^ (mixed >> 31))
+        (self.sequence, self.dice.id())
     }
 }

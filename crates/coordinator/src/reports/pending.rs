@@ -7,7 +7,7 @@ use bigfleet_wire::v1alpha1::{
     self as wire, coordinator_instruction::Payload, instruct_ack::Outcome,
 };
 
-use crate::state::{Domain, Transfer, TransferId, TransferKind};
+use crate::state::{Domain, Transfer, TransferId, TransferKind, TransferRequest};
 
 /// Most instructions in one answer.
 pub(super) const PER_ACK: usize = 64;
@@ -53,25 +53,34 @@ impl Instructions {
         self.0.len()
     }
 
-    /// When the oldest was enqueued.
+    /// When the oldest was enqueued. Transfers have a time of their own: a drain is not
+    /// answered for a quarter of an hour.
     pub(super) fn oldest(&self) -> Option<Duration> {
-        self.0.values().map(|pending| pending.since).min()
+        let told = |pending: &&Pending| !matches!(pending.what, What::Transfer(_));
+        self.0.values().filter(told).map(|pending| pending.since).min()
     }
 
     /// The shard has, or has lost, this domain. Only the last word about one counts.
-    pub(super) fn tell(&mut self, seq: i64, id: u64, domain: Domain, gained: bool, now: Duration) {
+    pub(super) fn tell(
+        &mut self,
+        seq: i64,
+        id: String,
+        domain: Domain,
+        gained: bool,
+        now: Duration,
+    ) {
         let about = |pending: &Pending| match &pending.what {
             What::Assign(other) | What::Unassign(other) => *other == domain,
             What::Transfer(_) => false,
         };
         self.0.retain(|_, pending| !about(pending));
         let what = if gained { What::Assign(domain) } else { What::Unassign(domain) };
-        self.push(seq, hex(id), what, now);
+        self.push(seq, id, what, now);
     }
 
     /// The shard has this domain, of which nothing else is said.
-    pub(super) fn assign(&mut self, seq: i64, id: u64, domain: Domain, now: Duration) {
-        self.push(seq, hex(id), What::Assign(domain), now);
+    pub(super) fn assign(&mut self, seq: i64, id: String, domain: Domain, now: Duration) {
+        self.push(seq, id, What::Assign(domain), now);
     }
 
     /// The transfer is to be released, if that was not said before.
@@ -150,27 +159,28 @@ impl Instructions {
     }
 }
 
-fn hex(id: u64) -> String {
-    format!("{id:016x}")
-}
-
-/// A Releasing transfer as its donor is told of it.
-fn order(id: &TransferId, transfer: &Transfer) -> Payload {
-    let request = &transfer.request;
+/// What a donor is asked for.
+pub(super) fn selector(request: &TransferRequest) -> wire::TransferSelector {
     let requirements = request.requirements.iter().map(|one| wire::NodeSelectorRequirement {
         key: one.key.clone(),
         operator: one.operator,
         values: one.values.clone(),
     });
     let min_unit = request.min_unit.iter().map(|(name, text)| (name.clone(), text.clone()));
-    let selector = Some(wire::TransferSelector {
+    wire::TransferSelector {
         count: request.count,
         instance_type: request.instance_type.clone(),
         zone: request.zone.clone(),
         requirements: requirements.collect(),
         min_unit: Some(wire::Resources { resources: min_unit.collect() }),
         capacity_type: request.capacity_type,
-    });
+    }
+}
+
+/// A Releasing transfer as its donor is told of it.
+fn order(id: &TransferId, transfer: &Transfer) -> Payload {
+    let request = &transfer.request;
+    let selector = Some(selector(request));
     let (from_shard_id, to_shard_id) = (transfer.from.to_string(), transfer.to.to_string());
     let transfer_id = id.to_string();
     match transfer.kind {

@@ -9,7 +9,9 @@ use super::{
     pending::Acked,
     wire::{domain, holdings, keys, machine_ids, settled},
 };
-use crate::state::{Command, Key, MAX_BATCH, MAX_TRANSFER_MACHINES, ShardId, State, TransferPhase};
+use crate::state::{
+    ClusterId, Command, Key, MAX_BATCH, MAX_TRANSFER_MACHINES, ShardId, State, TransferPhase,
+};
 
 /// A report that was taken: what to commit for it, and what its answer needs.
 #[derive(Debug)]
@@ -24,7 +26,7 @@ pub struct Taken {
     pub(super) assignment_digest: u64,
     pub(super) assignment_version: u64,
     pub(super) cluster_digest: u64,
-    pub(super) named_clusters: bool,
+    pub(super) named_clusters: Vec<ClusterId>,
 }
 
 /// Commands as entries of the log: several in one, as many as fit.
@@ -66,7 +68,7 @@ impl Reports {
             assignment_digest: report.assignment_digest,
             assignment_version: u64::try_from(report.assignment_version).unwrap_or_default(),
             cluster_digest: report.cluster_digest,
-            named_clusters: !report.cluster_ids.is_empty(),
+            named_clusters: report.cluster_ids.iter().map(|id| id.as_str().into()).collect(),
             shard,
         };
         self.take_acks(state, &report, &mut taken);

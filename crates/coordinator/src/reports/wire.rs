@@ -10,7 +10,7 @@ pub(super) fn number(index: u64) -> i64 {
     i64::try_from(index).unwrap_or(i64::MAX)
 }
 
-fn home(domain: &Domain, shard: &str) -> wire::DomainAssignment {
+pub(super) fn home(domain: &Domain, shard: &str) -> wire::DomainAssignment {
     wire::DomainAssignment {
         topology_key: domain.key.to_string(),
         topology_value: domain.value.to_string(),

@@ -109,4 +109,13 @@ impl<R: Replica> Coordinator<R> {
         });
         Ok(wire::ListProvidersResponse { providers })
     }
+
+    pub(super) async fn transfers(
+        &self,
+        rpc: &'static str,
+        request: Request<wire::ListTransfersRequest>,
+    ) -> Result<wire::ListTransfersResponse, Status> {
+        let led = self.read(rpc, &request).await?;
+        self.soft(led.term, |reports, state, now| reports.on_the_way(state, now))
+    }
 }

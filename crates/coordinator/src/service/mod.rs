@@ -9,6 +9,7 @@ mod admin;
 mod guard;
 mod lists;
 mod membership;
+mod rebalance;
 mod replica;
 mod report;
 mod rpc;
@@ -23,6 +24,7 @@ use std::{
 
 use bigfleet_net::message_limits;
 use bigfleet_wire::v1alpha1::coordinator_server::CoordinatorServer;
+pub use rebalance::Rebalancing;
 pub use replica::{Joiner, LeaderHint, Leadership, Phase, Replica, ReplicaError, Snapshot};
 use tokio::time::Instant;
 use tonic::Status;
@@ -34,6 +36,9 @@ use crate::{
     state::State,
     wall,
 };
+
+/// How often a leader looks at what changes without a call.
+const EVERY: Duration = Duration::from_secs(1);
 
 /// A commit that takes longer is given up; whether it counts is then unknown.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);

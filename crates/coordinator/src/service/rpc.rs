@@ -128,6 +128,13 @@ impl<R: Replica> coordinator_server::Coordinator for Coordinator<R> {
         self.providers("ListProviders", request).await.map(Response::new)
     }
 
+    async fn list_transfers(
+        &self,
+        request: Request<wire::ListTransfersRequest>,
+    ) -> Result<Response<wire::ListTransfersResponse>, Status> {
+        self.transfers("ListTransfers", request).await.map(Response::new)
+    }
+
     async fn join_raft_cluster(
         &self,
         request: Request<wire::JoinRaftClusterRequest>,

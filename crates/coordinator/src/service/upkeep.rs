@@ -1,17 +1,12 @@
 //! What happens every second: readiness, expiry, transfers given up, gauges.
 
-use std::{
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::sync::{Arc, PoisonError};
 
 use bigfleet_net::{readiness::Readiness, shutdown::Shutdown};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::{COMMIT_TIMEOUT, Coordinator, Leadership, Phase, Replica, guard::Led};
+use super::{COMMIT_TIMEOUT, Coordinator, EVERY, Leadership, Phase, Replica, guard::Led};
 use crate::reports::batches;
-
-const EVERY: Duration = Duration::from_secs(1);
 
 /// What `/readyz` says while nobody leads.
 pub const NO_LEADER: &str = "no raft leader observed";

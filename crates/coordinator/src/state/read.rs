@@ -114,6 +114,17 @@ impl State {
         self.rows.releasing_from(shard).filter_map(mark)
     }
 
+    /// All rows that somebody has not let go of, by key.
+    pub fn releasing(&self) -> impl Iterator<Item = (&Key, &Row)> {
+        self.rows.marked().into_iter().filter_map(|key| Some((key, self.rows.get(key)?)))
+    }
+
+    /// The log index since which the oldest of them waits.
+    #[must_use]
+    pub fn oldest_releasing(&self) -> Option<u64> {
+        self.rows.oldest_mark()
+    }
+
     /// The topology key whose domains are owned; all others are bookkeeping.
     #[must_use]
     pub const fn ownership_key(&self) -> Option<&Label> {

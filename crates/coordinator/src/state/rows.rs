@@ -43,6 +43,8 @@ pub(super) struct Rows {
     rows: BTreeMap<Key, Row>,
     owned: BTreeMap<ShardId, BTreeSet<Key>>,
     releasing: BTreeMap<ShardId, BTreeSet<Key>>,
+    /// By the index since which: how many marks.
+    marks: BTreeMap<u64, usize>,
 }
 
 impl Rows {
@@ -71,7 +73,17 @@ impl Rows {
 
     /// How many rows somebody has not let go of.
     pub(super) fn releasing_count(&self) -> usize {
-        self.releasing.values().map(BTreeSet::len).sum()
+        self.marks.values().sum()
+    }
+
+    /// All marked rows, by key.
+    pub(super) fn marked(&self) -> BTreeSet<&Key> {
+        self.releasing.values().flatten().collect()
+    }
+
+    /// The index of the oldest mark.
+    pub(super) fn oldest_mark(&self) -> Option<u64> {
+        self.marks.keys().next().copied()
     }
 
     /// Whether there is a row of this topology key.
@@ -85,7 +97,15 @@ impl Rows {
     pub(super) fn set(&mut self, key: &Key, row: Row) {
         let old = self.rows.remove(key).unwrap_or_default();
         forget(&mut self.owned, old.owner.as_ref(), key);
-        forget(&mut self.releasing, old.releasing.as_ref().map(|mark| &mark.from), key);
+        if let Some(mark) = &old.releasing {
+            forget(&mut self.releasing, Some(&mark.from), key);
+            if let Some(count) = self.marks.get_mut(&mark.since) {
+                *count -= 1;
+                if *count == 0 {
+                    self.marks.remove(&mark.since);
+                }
+            }
+        }
         if row.is_empty() {
             return;
         }
@@ -94,6 +114,7 @@ impl Rows {
         }
         if let Some(mark) = &row.releasing {
             self.releasing.entry(mark.from.clone()).or_default().insert(key.clone());
+            *self.marks.entry(mark.since).or_default() += 1;
         }
         self.rows.insert(key.clone(), row);
     }

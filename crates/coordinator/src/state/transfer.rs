@@ -17,6 +17,18 @@ pub enum TransferKind {
     Drain,
 }
 
+impl TransferKind {
+    /// In words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Speculative => "speculative",
+            Self::Drain => "drain",
+        }
+    }
+}
+
 /// How far a transfer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum TransferPhase {
@@ -24,6 +36,20 @@ pub enum TransferPhase {
     Releasing,
     /// The recipient owns the machines while they are unbound.
     Moved,
+}
+
+impl TransferPhase {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Releasing, Self::Moved];
+
+    /// In words; as a metric's label, too.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Releasing => "releasing",
+            Self::Moved => "moved",
+        }
+    }
 }
 
 /// What a donor is asked for: the wire's selector, and for a drain whose work must

@@ -33,6 +33,7 @@ const TABLE: &[(&str, &[&str], Code)] = &[
     ("ListShardReports", &[READONLY, ADMIN], Code::Ok),
     ("ListQuotas", &[READONLY, ADMIN], Code::Ok),
     ("ListProviders", &[READONLY, ADMIN], Code::Ok),
+    ("ListTransfers", &[READONLY, ADMIN], Code::Ok),
     ("RaftStatus", &[READONLY, ADMIN, NODE, "bigfleet://coordinator/node-8"], Code::Ok),
 ];
 
@@ -117,6 +118,7 @@ async fn call(client: &mut Client, rpc: &str) -> Result<(), Status> {
         }
         "ListQuotas" => client.list_quotas(wire::ListQuotasRequest {}).await.map(drop),
         "ListProviders" => client.list_providers(wire::ListProvidersRequest {}).await.map(drop),
+        "ListTransfers" => client.list_transfers(wire::ListTransfersRequest {}).await.map(drop),
         "RaftStatus" => client.raft_status(wire::RaftStatusRequest {}).await.map(drop),
         _ => panic!("{rpc} is not called"),
     }

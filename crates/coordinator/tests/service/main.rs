@@ -5,6 +5,7 @@
 mod gates;
 mod mutations;
 mod reads;
+mod rebalancing;
 mod reporting;
 mod rig;
 mod single;

@@ -65,6 +65,7 @@ async fn names() {
         "transfers",
         "oldest_instruction_age_seconds",
         "oldest_transfer_age_seconds",
+        "oldest_releasing_age_seconds",
         "rows_releasing",
         "recovering",
         "superseded",
@@ -75,6 +76,7 @@ async fn names() {
         "foreign_fleet_total",
         "adoption_conflicts_total",
         "shortfalls_escalated",
+        "rebalance_duration_seconds_bucket",
     ] {
         let has = |line: &String| line.split(['{', ' ']).next() == Some(name);
         assert!(rig.series(name).iter().any(has), "{name}");

@@ -9,6 +9,7 @@ mod bytes;
 mod draw;
 mod invariants;
 mod protocol;
+mod rebalance;
 mod replicas;
 mod scale;
 

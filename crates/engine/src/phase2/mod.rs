@@ -28,6 +28,7 @@ use crate::{
 
 pub(crate) use marks::Marks;
 use moving::Moving;
+pub use score::victim_score;
 pub(crate) use standing::{Standing, Worth, excess_of, release_order};
 use target::Target;
 use victims::{Segment, Victims};

@@ -4,12 +4,8 @@ use crate::input::Phase2Options;
 
 /// Higher is the better victim: far below the preemptor, quick to drain, cheap
 /// to interrupt and of little worth where it runs.
-pub(super) fn victim_score(
-    options: &Phase2Options,
-    gap: i64,
-    interruption: f64,
-    reclamation: f64,
-) -> f64 {
+#[must_use]
+pub fn victim_score(options: &Phase2Options, gap: i64, interruption: f64, reclamation: f64) -> f64 {
     gap as f64 * options.weight_priority
         + options.weight_drain / options.estimated_drain_seconds.max(1.0)
         + options.weight_interruption / interruption.max(0.01)

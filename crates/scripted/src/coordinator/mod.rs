@@ -20,7 +20,7 @@ use bigfleet_net::{
     tls::Security,
 };
 use bigfleet_wire::v1alpha1::{
-    CoordinatorInstruction, ShardReport, coordinator_server::CoordinatorServer,
+    Assignment, CoordinatorInstruction, ShardReport, coordinator_server::CoordinatorServer,
 };
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle, time::timeout};
 use tonic::Code;
@@ -96,6 +96,17 @@ impl Coordinator {
     /// than with FAILED, as a coordinator redelivers.
     pub fn instruct(&self, instruction: CoordinatorInstruction) {
         self.script.send_modify(|script| script.pending.push(instruction));
+    }
+
+    /// What the shard has from now on: sent with [`Answer::Report`] to every report of
+    /// another version or digest.
+    pub fn assign(&self, assignment: Assignment) {
+        self.script.send_modify(|script| script.assignment = Some(assignment));
+    }
+
+    /// Whether every [`Answer::Report`] asks for what the shard holds.
+    pub fn want_holdings(&self, wants: bool) {
+        self.script.send_modify(|script| script.wants_holdings = wants);
     }
 
     /// Instructions that no report has acked yet.

@@ -24,6 +24,8 @@ pub(super) struct Script {
     pub(super) term: i64,
     pub(super) fleet_id: String,
     pub(super) pending: Vec<wire::CoordinatorInstruction>,
+    pub(super) assignment: Option<wire::Assignment>,
+    pub(super) wants_holdings: bool,
     pub(super) replies: Replies,
     /// What its clock says, if not the truth.
     pub(super) date: Option<String>,
@@ -38,6 +40,8 @@ impl Default for Script {
             term: 1,
             fleet_id: String::new(),
             pending: Vec::new(),
+            assignment: None,
+            wants_holdings: false,
             replies: Replies::default(),
             date: None,
         }
@@ -70,8 +74,21 @@ impl Script {
             acknowledged: true,
             instructions,
             fleet_id: self.fleet_id.clone(),
+            assignment: self.due(),
+            want_holdings: self.wants_holdings,
             ..Default::default()
         }
+    }
+
+    /// The Assignment, if the last report was of an older or another one, by a shard
+    /// that shares its provider and knows the fleet.
+    fn due(&self) -> Option<wire::Assignment> {
+        let report = self.reports.last()?;
+        let assignment = self.assignment.as_ref()?;
+        let shares = report.assignment_digest != 0 && report.fleet_id == self.fleet_id;
+        let same = report.assignment_version >= assignment.version
+            && report.assignment_digest == assignment.digest;
+        (shares && !same).then(|| assignment.clone())
     }
 }
 
@@ -202,6 +219,7 @@ serve! {
     list_shard_reports: ListShardReportsRequest => ListShardReportsResponse, Rule::readers(), true;
     list_quotas: ListQuotasRequest => ListQuotasResponse, Rule::readers(), true;
     list_providers: ListProvidersRequest => ListProvidersResponse, Rule::readers(), true;
+    list_transfers: ListTransfersRequest => ListTransfersResponse, Rule::readers(), true;
     raft_status: RaftStatusRequest => RaftStatusResponse,
         Rule::coordinators().or(Identity::Readonly), false;
 }

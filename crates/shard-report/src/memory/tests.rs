@@ -250,7 +250,8 @@ fn reports_are_numbered_from_one() {
 fn the_coordinators_pace_is_passed_on() {
     let mut shard = Obedient::new();
     let soon = ReportAck { next_report_after_ms: 1_000, ..answer(3, vec![]) };
-    let obeyed = Obeyed { term: 3, next_report_after: Some(Duration::from_secs(1)) };
+    let next_report_after = Some(Duration::from_secs(1));
+    let obeyed = Obeyed { term: 3, next_report_after, ..Obeyed::default() };
     assert_eq!(shard.exchange(soon).1, Ok(obeyed));
     assert_eq!(shard.exchange(answer(3, vec![])).1.unwrap().next_report_after, None);
 }

@@ -10,4 +10,5 @@ mod pace;
 mod report;
 mod rig;
 mod security;
+mod shared;
 mod trace;

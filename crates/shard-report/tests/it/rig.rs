@@ -96,10 +96,7 @@ impl Rig {
     }
 
     pub(crate) fn report_as(&self, options: Options) -> Reporting {
-        let stop = Shutdown::new();
-        let client = Client::new(self.side.clone(), options).expect("addresses");
-        let task = tokio::spawn(supervise(client, stop.clone()));
-        Reporting { stop, task }
+        Reporting::of(Client::new(self.side.clone(), options).expect("addresses"))
     }
 
     pub(crate) async fn operator(&self, cluster: &str) -> Operator {
@@ -144,6 +141,12 @@ pub(crate) struct Reporting {
 }
 
 impl Reporting {
+    pub(crate) fn of(client: Client) -> Self {
+        let stop = Shutdown::new();
+        let task = tokio::spawn(supervise(client, stop.clone()));
+        Self { stop, task }
+    }
+
     pub(crate) async fn stop(self) {
         self.stop.request();
         self.task.await.expect("it ends in order");

@@ -117,9 +117,10 @@ impl Cycle {
         let news = self.take_in(shard, &mut decider);
         laps.end(CyclePhase::Snapread);
         decide(shard, &mut decider, &mut laps);
-        let actions = decider.engine.actions();
+        let mut actions = decider.engine.actions();
         let mut desk = shard.desk_with(RwLockWriteGuard::downgrade(decider));
         desk.restamp_moving();
+        actions.extend(desk.drains_to_begin());
         let emitted = self.hand_out(&mut desk, actions);
         desk.take_leave();
         laps.end(CyclePhase::Execute);
@@ -156,6 +157,9 @@ impl Cycle {
         let mut news = News { sessions: shard.take_changed_sessions(), ..News::default() };
         let mut changed = news.sessions.clone();
         changed.extend(shard.refusals().changed());
+        if let Some(shared) = &shard.shared {
+            shard.take_in_holdings(shared, &mut decider.engine, &mut news.rolled_up);
+        }
         let staged = shard.needs.take_staged();
         for (cluster, needs) in &staged {
             decider.engine.replace(cluster, needs);

@@ -60,7 +60,7 @@ impl Rails {
         cycle: u64,
     ) -> Vec<Action> {
         let shard = desk.shard;
-        if shard.fence.is_latched() {
+        if shard.fence.is_latched() || !shard.is_open() {
             return Vec::new();
         }
         match shard.actuation.mode() {
@@ -156,6 +156,10 @@ impl Desk<'_> {
             ActionKind::Bootstrap(bound) => Some(bound.cluster.clone()),
             _ => None,
         };
+        if !self.is_allowed(&action) {
+            metrics.actions_deduped.inc();
+            return false;
+        }
         // The place stays ours: whoever fills the queue sits at a desk, and this is it.
         if !self.shard.queue.has_place(kind) {
             metrics.actions_dropped.inc();
@@ -167,6 +171,25 @@ impl Desk<'_> {
         self.begin(action, decision);
         self.queue_again(Job { machine, kind, decision, step: Step::Act(cluster) });
         true
+    }
+
+    /// Whether a shared provider's machine is ours to act on, and what it costs within
+    /// our share.
+    fn is_allowed(&self, action: &Action) -> bool {
+        let Some(shared) = &self.shard.shared else { return true };
+        let Some(known) = self.tracked(&action.machine) else { return false };
+        let received = || shared.in_force().ownership.is_received(&action.machine);
+        match &action.kind {
+            // It goes home as it is.
+            ActionKind::Delete if received() => {
+                shared.unwanted(&action.machine);
+                false
+            }
+            ActionKind::Provision(_) => {
+                self.may_begin(action) && shared.may_buy(&known.machine.class)
+            }
+            _ => self.may_begin(action),
+        }
     }
 
     /// Queues second halves that found no place when their machine turned Idle.

@@ -98,7 +98,13 @@ impl Shard {
     /// Takes the action of a machine from the queue.
     async fn start(&self, machine: &MachineId, decision: i64) -> Option<Action> {
         let mut desk = self.desk().await;
-        let pending = desk.live.pending_mut(machine).filter(|one| one.decision == decision)?;
+        let pending = desk.live.pending(machine).filter(|one| one.decision == decision)?;
+        if !desk.may_begin(&pending.action) {
+            desk.end(machine);
+            self.record_outcome(decision, Outcome::StaleState, "no longer this shard's", "");
+            return None;
+        }
+        let pending = desk.live.pending_mut(machine)?;
         pending.stage = Stage::Running;
         Some(pending.action.clone())
     }
@@ -134,7 +140,7 @@ impl Desk<'_> {
     /// Queues the second half of a purchase; where there is no place it stays
     /// pending, and the next cycle queues it.
     pub(crate) fn enqueue_second_half(&mut self, action: Action) {
-        if !self.shard.may_act() {
+        if !self.shard.may_act() || !self.may_begin(&action) {
             return;
         }
         let machine = action.machine.clone();

@@ -268,6 +268,20 @@ pub enum Error {
         flags: String,
     },
 
+    /// Nobody says who owns what.
+    #[error(
+        "--shared-provider: the coordinator says who owns what; give its addresses with \
+         --coordinator-addr, or give this shard a provider of its own"
+    )]
+    SharedWithoutCoordinator,
+
+    /// A provider that nobody else can reach.
+    #[error(
+        "--shared-provider: the in-process fake is this shard's alone; give --provider-addr, or \
+         leave the flag out"
+    )]
+    SharedFake,
+
     /// Nothing to keep the epoch in.
     #[error("--data-dir: empty; give a directory that survives restarts")]
     NoDataDir,
@@ -282,6 +296,14 @@ impl ShardFlags {
         let fake_only = self.seed.fake_only();
         if !self.provider.provider_addr.is_empty() && !fake_only.is_empty() {
             return Err(Error::FakeOnly { flags: fake_only.join(", ") });
+        }
+        if self.provider.shared_provider {
+            if self.provider.provider_addr.is_empty() {
+                return Err(Error::SharedFake);
+            }
+            if self.coordinators().next().is_none() {
+                return Err(Error::SharedWithoutCoordinator);
+            }
         }
         Ok(())
     }

@@ -106,6 +106,7 @@ fn values_arrive() {
         "--available-capacity-interval=1s",
         "--epoch-floor=9",
         "--shared-provider",
+        "--provider-addr=p:9000",
         "--provider-identity=bigfleet://provider/ec2",
     ])
     .unwrap();
@@ -158,6 +159,20 @@ fn refusals_say_what_to_do() {
         assert!(refused.to_string().contains(text), "{flag}: {refused}");
     }
     parse(&[&long[..long.len() - 1]]).unwrap();
+}
+
+#[test]
+fn a_shared_provider_is_elsewhere_and_has_a_coordinator() {
+    let shared = |more: &[&str]| {
+        let mut args = vec!["--shared-provider"];
+        args.extend(more);
+        parse(&args).unwrap().check()
+    };
+    let (provider, coordinator) = ("--provider-addr=p:9000", "--coordinator-addr=c:7790");
+    assert_eq!(shared(&[coordinator]), Err(Error::SharedFake));
+    assert_eq!(shared(&[provider]), Err(Error::SharedWithoutCoordinator));
+    assert_eq!(shared(&[provider, "--coordinator-addr="]), Err(Error::SharedWithoutCoordinator));
+    assert_eq!(shared(&[provider, coordinator]), Ok(()));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bigfleet_engine::{Action, ActionKind, NeedKey, Tracked, action::Acquisition, output::NeedIdx};
-use bigfleet_model::{Machine, MachineId, MachineState, Stamp};
+use bigfleet_model::{ClusterId, Machine, MachineId, MachineState, Stamp};
 
 use super::{Begun, Cause, Desk, Entry, Pending, Stage, frame};
 use crate::outcome::Outcome;
@@ -71,8 +71,50 @@ impl Desk<'_> {
             || live.holds.get(&record.id).is_some_and(|hold| hold.doubts(record.state, begun))
     }
 
+    /// Takes in the word that a machine is another shard's: whoever it served here is
+    /// told what became of it, and it is forgotten.
+    pub(crate) fn disown(&mut self, record: Machine, begun: Begun) -> Adopted {
+        let id = record.id.clone();
+        if self.is_older(&record, begun) {
+            return Adopted::Skipped;
+        }
+        self.live.holds.remove(&id);
+        let Some(known) = self.tracked(&id) else { return Adopted::Known };
+        self.end_wait(&id);
+        if known.machine.cluster.is_some_and(|cluster| self.is_served(&cluster)) {
+            self.follow_provider(&id, record, Cause::Reconcile, 0);
+        }
+        self.leave(&id);
+        Adopted::Moved
+    }
+
+    /// Whether a cluster is told of its machines.
+    fn is_served(&self, cluster: &ClusterId) -> bool {
+        let shared = self.shard.shared.as_ref();
+        shared.is_none_or(|shared| shared.in_force().ownership.holds(cluster))
+    }
+
+    /// A machine is no longer ours, and nobody else's business here.
+    pub(crate) fn leave(&mut self, id: &MachineId) {
+        let Some(entry) = self.open(id) else { return };
+        let (machine, of) = (entry.tracked.machine.clone(), entry.association().cloned());
+        let told = self.live.told.get(id).cloned().or(of);
+        if let Some(cluster) = told.filter(|cluster| self.is_served(cluster)) {
+            self.tell(&machine, &cluster, true);
+        }
+        self.forget_whole(id);
+    }
+
+    fn forget_whole(&mut self, id: &MachineId) {
+        self.live.forget(id);
+        if let Some(entry) = self.live.entries.get_mut(id) {
+            (entry.gone, entry.dirty, entry.pending) = (true, true, None);
+        }
+        self.live.touches.touch(id);
+    }
+
     /// The provider moved a machine for whose drain an operator was waited for.
-    fn end_wait(&mut self, machine: &MachineId) {
+    pub(crate) fn end_wait(&mut self, machine: &MachineId) {
         let waiting = self.live.pending(machine).filter(|one| one.stage == Stage::ReclaimWait);
         if let Some(decision) = waiting.map(|pending| pending.decision) {
             self.shard.reclaims.cancel(machine);
@@ -174,11 +216,7 @@ impl Desk<'_> {
             self.tell(&machine, &cluster, true);
         }
         self.end_wait(id);
-        self.live.forget(id);
-        if let Some(entry) = self.live.entries.get_mut(id) {
-            (entry.gone, entry.dirty, entry.pending) = (true, true, None);
-        }
-        self.live.touches.touch(id);
+        self.forget_whole(id);
     }
 }
 

@@ -87,6 +87,7 @@ impl Desk<'_> {
             entry.dirty = true;
         }
         self.live.touches.touch(machine);
+        self.leave_if_lost(machine);
         self.shard.reconciler.look_soon();
     }
 

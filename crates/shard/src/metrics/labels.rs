@@ -105,6 +105,20 @@ labels! {
 }
 
 labels! {
+    /// What is between two owners, of a shared provider.
+    Holding {
+        /// Keys lost, and perhaps still acted on.
+        Releasing = "releasing",
+        /// Transfers that we let machines go for.
+        Out = "out",
+        /// Machines of others that are ours while unbound.
+        Received = "received",
+        /// Received machines that are done with, unheard so far.
+        Settled = "settled",
+    }
+}
+
+labels! {
     /// How a report to the coordinator went.
     ReportOutcome {
         /// Answered.
@@ -205,6 +219,7 @@ label_sets! {
     OfKind { kind }
     OfOutcome { outcome }
     OfEvent { event }
+    OfHolding { holding }
     OfState { state }
     OfMethod { method }
     OfBucket { interruption_penalty_bucket }

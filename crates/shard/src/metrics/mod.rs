@@ -20,12 +20,12 @@ use buckets::{Buckets, CONFIGURE, CYCLE, PHASE, PROVISIONING, STEP, WAIT};
 pub use cluster::CLUSTER_SERIES_KEPT;
 use cluster::Clusters;
 pub use labels::{
-    AgeBucket, Phase, PriorityClass, Proposal, ReportOutcome, SessionEvent, WatchMethod,
+    AgeBucket, Holding, Phase, PriorityClass, Proposal, ReportOutcome, SessionEvent, WatchMethod,
     capacity_label, reason_label, state_label,
 };
 use labels::{
-    OfAge, OfBucket, OfChange, OfClass, OfCost, OfEvent, OfExecution, OfKind, OfMachines, OfMethod,
-    OfOutcome, OfPhase, OfReason, OfState, REASONS, bucket_label,
+    OfAge, OfBucket, OfChange, OfClass, OfCost, OfEvent, OfExecution, OfHolding, OfKind,
+    OfMachines, OfMethod, OfOutcome, OfPhase, OfReason, OfState, REASONS, bucket_label,
 };
 use level::{Fraction, Levels};
 use prometheus_client::metrics::{
@@ -106,6 +106,10 @@ pub struct Metrics {
     /// Frames that wait in all outboxes.
     pub outbox_depth: Gauge,
     machines_stuck: Levels<OfState, Gauge>,
+    holdings: Family<OfHolding, Gauge>,
+    holdings_age: Family<OfHolding, Gauge<f64, std::sync::atomic::AtomicU64>>,
+    /// Of a shared provider: without the label that says whose they are.
+    pub machines_without_owner: Gauge,
     reconcile_forced: Family<OfChange, Counter>,
     coordinator_reports: Family<OfOutcome, Counter>,
     /// First reclaim acks that did not come in time.
@@ -163,6 +167,9 @@ impl Default for Metrics {
             removals_held: Gauge::default(),
             outbox_depth: Gauge::default(),
             machines_stuck: Levels::default(),
+            holdings: Family::default(),
+            holdings_age: Family::default(),
+            machines_without_owner: Gauge::default(),
             reconcile_forced: Family::default(),
             coordinator_reports: Family::default(),
             reclaim_ack_timeouts: Counter::default(),
@@ -203,6 +210,9 @@ impl Metrics {
         for method in WatchMethod::ALL.iter().map(|method| method.label()) {
             drop(self.watchers.get_or_create(&OfMethod { method }));
             drop(self.watchers_ended.get_or_create(&OfMethod { method }));
+        }
+        for holding in Holding::ALL {
+            self.holding(*holding, 0, Duration::ZERO);
         }
         self.needs_unmet(|_| 0);
         self.shortfalls_aged(|_| 0);
@@ -282,6 +292,13 @@ impl Metrics {
         self.machines_stuck.publish(
             transitional.map(|state| (OfState { state: state_label(state) }, whole(count(state)))),
         );
+    }
+
+    /// So many are between two owners, the oldest for so long.
+    pub fn holding(&self, holding: Holding, count: usize, oldest: Duration) {
+        let labels = OfHolding { holding: holding.label() };
+        self.holdings.get_or_create(&labels).set(whole(count));
+        self.holdings_age.get_or_create(&labels).set(oldest.as_secs_f64());
     }
 
     /// Emitted for execution.

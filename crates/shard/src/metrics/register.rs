@@ -47,6 +47,12 @@ impl Metrics {
         names.plain("cost_dollars_per_hour", help, &self.cost.family);
         let help = "Machines unchanged in a transitional state for 30 minutes";
         names.plain("machines_stuck", help, &self.machines_stuck.family);
+        let help = "Of a shared provider: keys and machines between two owners";
+        names.plain("holdings", help, &self.holdings);
+        let help = "Age of the oldest of them, as this process has seen it";
+        names.seconds("holdings_age", help, &self.holdings_age);
+        let help = "Machines of a shared provider without the label that says whose they are";
+        names.plain("machines_without_owner", help, &self.machines_without_owner);
         let help = "Records of the provider that were rejected";
         names.plain("machines_rejected", help, &self.machines_rejected);
         let help = "Changes of the provider's that were adopted although not ours to make";

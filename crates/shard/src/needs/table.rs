@@ -95,9 +95,7 @@ impl Needs {
         let (size, mut needs) = match checked {
             Ok(checked) => checked,
             Err(error) => {
-                entry.rejected += 1;
-                entry.last_rejection.clone_from(&error);
-                return RollUpAnswer::Rejected(error);
+                return entry.reject(error);
             }
         };
         if entry.guard.holds(size, configured, self.empty_rollup_guard) {
@@ -136,6 +134,16 @@ impl Needs {
         staged.into_iter().filter_map(take).collect()
     }
 
+    /// Refuses a roll-up unread.
+    pub(crate) fn reject(&self, cluster: &ClusterId, error: String) -> RollUpAnswer {
+        self.lock().entry(cluster.clone()).or_default().reject(error)
+    }
+
+    /// A cluster is no longer this shard's: as if it had never sent anything.
+    pub(crate) fn forget(&self, cluster: &ClusterId) {
+        self.lock().remove(cluster);
+    }
+
     /// All clusters that sent anything since start, by cluster.
     pub(crate) fn views(&self) -> Vec<ClusterDemand> {
         self.lock().iter().map(|(cluster, entry)| entry.view(cluster)).collect()
@@ -161,6 +169,12 @@ impl Needs {
 }
 
 impl Cluster {
+    fn reject(&mut self, error: String) -> RollUpAnswer {
+        self.rejected += 1;
+        self.last_rejection.clone_from(&error);
+        RollUpAnswer::Rejected(error)
+    }
+
     fn view(&self, cluster: &ClusterId) -> ClusterDemand {
         ClusterDemand {
             cluster: cluster.clone(),

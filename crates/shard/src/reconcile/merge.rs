@@ -8,6 +8,7 @@ use super::{Batch, Missing};
 use crate::{
     live::{Cause, Desk},
     shard::Shard,
+    shared::InForce,
 };
 
 /// Lists in a row that must agree before many machines are believed to be gone.
@@ -30,7 +31,8 @@ impl Shard {
     }
 
     async fn merge(&self, batch: Batch) -> bool {
-        let Batch { begun, records, refused, missing, incremental, not_found, list, more } = batch;
+        let Batch { begun, records, refused, missing, incremental, not_found, list, more, owned } =
+            batch;
         for refused in refused {
             self.metrics.machine_rejected(refused.why.reason);
             tracing::warn!(%refused, "a record was refused; what was known stays");
@@ -41,7 +43,7 @@ impl Shard {
             {
                 let mut desk = self.desk().await;
                 for record in records.by_ref().take(CHUNK) {
-                    changed |= desk.merge_record(record, begun, incremental);
+                    changed |= desk.merge_record(record, begun, incremental, owned.as_deref());
                 }
             }
             self.absorb_if_many(CHUNK).await;
@@ -63,6 +65,9 @@ impl Shard {
             state.last_good = Some(begun.at);
             state.last_good_wall = self.clock.wall();
             drop(state);
+            if let (Some(shared), Some(owned)) = (&self.shared, owned.filter(|_| !incremental)) {
+                shared.set_listed(owned.revision);
+            }
             self.first_reconcile_done();
         }
         changed
@@ -106,10 +111,18 @@ impl Desk<'_> {
         record: bigfleet_model::Machine,
         begun: crate::live::Begun,
         incremental: bool,
+        owned: Option<&InForce>,
     ) -> bool {
         use crate::live::Adopted;
         let machine = record.id.clone();
-        let adopted = self.adopt(record, begun);
+        let known = || self.state(&machine).is_some();
+        let adopted = match owned {
+            None => self.adopt(record, begun),
+            Some(_) if !self.is_ours(&record) => self.disown(record, begun),
+            // Gained since the read began: a later one tells of it.
+            Some(owned) if !owned.owns(&record) && !known() => return false,
+            Some(_) => self.adopt(record, begun),
+        };
         if incremental {
             if adopted == Adopted::Skipped {
                 self.live.unread.insert(machine);

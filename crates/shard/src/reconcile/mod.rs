@@ -6,7 +6,7 @@ mod merge;
 mod pace;
 mod read;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bigfleet_model::{Machine, MachineId};
 use bigfleet_provider::RefusedRecord;
@@ -19,7 +19,7 @@ use tokio::{
 pub(crate) use pace::Reader;
 pub(crate) use pace::run;
 
-use crate::live::Begun;
+use crate::{live::Begun, shared::InForce};
 
 /// What one read of the provider told, without what was known already.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub(crate) struct Batch {
     list: bool,
     /// More of the same read follows.
     more: bool,
+    /// What was ours when it began, of a shared provider.
+    owned: Option<Arc<InForce>>,
 }
 
 /// Machines that a full List lacks.

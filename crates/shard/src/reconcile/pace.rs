@@ -45,6 +45,8 @@ pub(crate) struct Reader {
     took: Duration,
     /// The last of the machines that were read one by one.
     asked: Option<MachineId>,
+    /// What was ours when the last full List began, of a shared provider.
+    owned: u64,
 }
 
 impl Reader {
@@ -54,7 +56,7 @@ impl Reader {
         let due = self.last_list.is_none_or(|last| {
             last.elapsed() + SOON / 2 >= shard.options.cycle_interval.saturating_sub(self.took)
         });
-        if due || incremental {
+        if due || incremental || self.is_outdated(shard) {
             self.list(shard, incremental).await;
             return true;
         }
@@ -66,14 +68,17 @@ impl Reader {
     pub(crate) async fn list(&mut self, shard: &Shard, incremental: bool) {
         let full = !incremental
             || self.cursor.is_empty()
+            || self.is_outdated(shard)
             || self.last_full.is_none_or(|last| last.elapsed() >= FULL);
         let began = Instant::now();
         let cursor = (!full).then(|| self.cursor.clone());
+        let owned = shard.shared.as_ref().map_or(0, |shared| shared.revision());
         match shard.list(cursor).await {
             Ok(revision) => {
                 self.cursor = revision;
                 if full {
                     self.last_full = Some(began);
+                    self.owned = owned;
                 }
             }
             Err(error) => {
@@ -97,7 +102,8 @@ impl Reader {
         let next_list = by_tick.filter(|at| *at > Instant::now()).unwrap_or(began + interval);
         let soon = Instant::now() + SOON;
         loop {
-            let at = if shard.anything_under_way() { soon.min(next_list) } else { next_list };
+            let presses = shard.anything_under_way() || self.is_outdated(shard);
+            let at = if presses { soon.min(next_list) } else { next_list };
             tokio::select! {
                 () = tokio::time::sleep_until(at) => return,
                 () = shard.reconciler.soon.notified(), if listed || at > soon => {}
@@ -107,6 +113,11 @@ impl Reader {
 }
 
 impl Reader {
+    /// Whether other machines are ours than when all were last read.
+    fn is_outdated(&self, shard: &Shard) -> bool {
+        shard.shared.as_ref().is_some_and(|shared| shared.revision() != self.owned)
+    }
+
     /// Machines between two states: some of them, each in its turn.
     fn in_flight(&mut self, shard: &Shard) -> Vec<MachineId> {
         let live = shard.live();

@@ -10,7 +10,11 @@ use hashbrown::HashSet;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Batch, Missing};
-use crate::{live::Begun, shard::Shard};
+use crate::{
+    live::Begun,
+    shard::Shard,
+    shared::{InForce, Neighbours},
+};
 
 const LIST_DEADLINE: Duration = Duration::from_secs(120);
 const GET_DEADLINE: Duration = Duration::from_secs(5);
@@ -33,6 +37,10 @@ struct News {
     refused: Vec<RefusedRecord>,
     /// Machines that were known and told of.
     seen: Seen,
+    /// What was ours when it began, of a shared provider.
+    owned: Option<Arc<InForce>>,
+    /// What it told of machines that are not.
+    neighbours: Neighbours,
     /// Of records that are kept: a decoder gives each record a class of its own.
     classes: HashSet<Arc<Class>, RandomState>,
 }
@@ -49,6 +57,7 @@ impl News {
             not_found: Vec::new(),
             list: !more,
             more,
+            owned: self.owned.clone(),
         }
     }
 
@@ -77,12 +86,18 @@ impl Shard {
             records: Vec::new(),
             refused: Vec::new(),
             seen: Seen::default(),
+            owned: self.shared.as_ref().map(|shared| shared.in_force()),
+            neighbours: Neighbours::default(),
             classes: HashSet::default(),
         };
         self.reconciler.listing.send_replace(true);
         let read = self.read_pages(cursor.unwrap_or_default(), &mut news).await;
         if read.is_ok() {
             warn_of_duplicates(&mut news.records);
+            if let Some(shared) = &self.shared {
+                let full = !news.incremental;
+                shared.neighbours().replace(std::mem::take(&mut news.neighbours), full);
+            }
             let missing = self.missing(&news).await;
             let batch = news.batch(missing, false);
             self.reconciler.ready().push(batch);
@@ -131,9 +146,17 @@ impl Shard {
                 let mut comparer = desk.decider.engine.comparer();
                 is_news.extend(chunk.iter().map(|machine| {
                     comparer.see(&machine.id, &mut news.seen);
-                    comparer.compare(machine) != Comparison::Same
-                        || live.entries.contains_key(&machine.id)
-                        || live.holds.contains_key(&machine.id)
+                    let compared = comparer.compare(machine);
+                    let moves = live.entries.contains_key(&machine.id)
+                        || live.holds.contains_key(&machine.id);
+                    let Some(owned) = &news.owned else {
+                        return compared != Comparison::Same || moves;
+                    };
+                    let ours = owned.owns(machine);
+                    news.neighbours.note(&owned.ownership, machine, ours);
+                    // What is not ours is nothing to us, but that it must leave.
+                    let known = compared != Comparison::Unknown;
+                    moves || if ours { compared != Comparison::Same } else { known }
                 }));
             }
             // Records that go are dropped here, where nobody waits for it.
@@ -192,6 +215,7 @@ impl Shard {
             not_found: Vec::new(),
             list: false,
             more: false,
+            owned: self.shared.as_ref().map(|shared| shared.in_force()),
         };
         for (machine, answer) in futures_util::future::join_all(gets).await {
             match answer {

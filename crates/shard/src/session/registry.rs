@@ -223,6 +223,13 @@ impl Sessions {
         Ok(instruction)
     }
 
+    /// Ends a cluster's session, if it has one; its operator connects again by itself.
+    pub(crate) fn end(&self, cluster: &ClusterId, why: &'static str) {
+        if let Some(session) = self.of(cluster) {
+            session.end(Some(Status::unavailable(why)));
+        }
+    }
+
     /// Takes in an ack that came on this session.
     pub(super) fn reclaim_ack(&self, session: &Session, ack: &wire::ReclaimAck) {
         session.acked(&ack.instruction_id);

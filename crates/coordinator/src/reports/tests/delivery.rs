@@ -128,11 +128,43 @@ fn clusters_are_asked_for_and_bound() {
     assert!(!ack.want_cluster_ids, "asking again would change nothing");
     assert!(matches!(leader.commits[..], [Command::BindCluster { .. }]));
     assert_eq!(leader.reports.take_tally().binding_conflicts, 1);
-    assert!(!leader.ok(&sees("b", 3, &["k", "m"], false)).want_cluster_ids);
+    assert_eq!(elsewhere(&ack), ["k of a"]);
+    let ack = leader.ok(&sees("b", 3, &["k", "m"], false));
+    assert!(!ack.want_cluster_ids && elsewhere(&ack) == ["k of a"], "said every time");
     assert!(leader.ok(&sees("b", 4, &["k", "m", "n"], false)).want_cluster_ids);
     leader.commit(&Command::RemoveShard { id: "a".into() });
-    leader.ok(&sees("b", 5, &["k", "m", "n"], true));
+    let ack = leader.ok(&sees("b", 5, &["k", "m", "n"], true));
     assert_eq!(leader.state.clusters_of("b").count(), 3);
+    assert!(elsewhere(&ack).is_empty());
+}
+
+fn elsewhere(ack: &wire::ReportAck) -> Vec<String> {
+    let bound = ack.bound_elsewhere.iter();
+    bound.map(|one| format!("{} of {}", one.cluster_id, one.shard_id)).collect()
+}
+
+/// Both views of a shard's clusters are as they were when its neighbour is removed, and
+/// yet there is something to bind.
+#[test]
+fn a_claimed_cluster_is_bound_when_its_owner_is_removed() {
+    let mut leader = Leader::new();
+    let digest = bigfleet_model::digest::of_set(["k"].into_iter());
+    let sees = |shard: &str, cycle, named: bool| wire::ShardReport {
+        cluster_digest: digest,
+        cluster_ids: named.then(|| "k".to_owned()).into_iter().collect(),
+        ..report(shard, 1, cycle)
+    };
+    leader.ok(&sees("a", 1, true));
+    assert_eq!(elsewhere(&leader.ok(&sees("b", 1, true))), ["k of a"]);
+    leader.ok(&report("c", 1, 1));
+    let (cluster, from, to) = ("k".into(), "a".into(), "c".into());
+    leader.commit(&Command::MoveCluster { cluster, from, to });
+    assert_eq!(elsewhere(&leader.ok(&sees("b", 2, false))), ["k of c"]);
+    leader.commit(&Command::RemoveShard { id: "c".into() });
+    let ack = leader.ok(&sees("b", 3, false));
+    assert!(ack.want_cluster_ids && ack.bound_elsewhere.is_empty());
+    assert!(!leader.ok(&sees("b", 4, true)).want_cluster_ids);
+    assert_eq!(leader.state.clusters_of("b").count(), 1);
 }
 
 /// What a shard was to be told before it was removed is not its business any more.

@@ -207,3 +207,38 @@ fn recovering_asks_what_shards_hold_and_tells_nothing() {
     leader.commit(&Command::ConfirmRestore {});
     assert_eq!(zones(&leader.ok(&fresh(7)).assignment.unwrap()), ["1"], "at the next report");
 }
+
+/// Ages are those of this leadership, of each row its own.
+#[test]
+fn what_is_on_its_way_has_an_age() {
+    let (mut leader, _) = leader();
+    let look = |leader: &mut Leader| drop(leader.reports.give_up(&leader.state, leader.now));
+    let ages = |leader: &Leader| -> Vec<i64> {
+        let listed = leader.reports.on_the_way(&leader.state, leader.now);
+        let ages = listed.releasing.iter().map(|row| row.age_ms / 1_000);
+        ages.chain(listed.transfers.iter().map(|one| one.age_ms / 1_000)).collect()
+    };
+    look(&mut leader);
+    assert_eq!(leader.reports.oldest_releasing(&leader.state, leader.now), None);
+    leader.pass(5);
+    leader.commit(&move_domain("1", "a", "b"));
+    look(&mut leader);
+    leader.pass(90);
+    leader.commit(&move_domain("2", "b", "c"));
+    leader.commit(&begin("t", TransferKind::Drain));
+    look(&mut leader);
+    leader.pass(10);
+    look(&mut leader);
+    assert_eq!(ages(&leader), [100, 10, 10]);
+    let oldest = leader.reports.oldest_releasing(&leader.state, leader.now);
+    assert_eq!(oldest, Some(Duration::from_secs(100)));
+    assert_eq!(leader.reports.overdue_transfer(&leader.state, leader.now), Some(Duration::ZERO));
+    leader.pass(30 * 60);
+    let overdue = leader.reports.overdue_transfer(&leader.state, leader.now);
+    assert_eq!(overdue, Some(Duration::from_secs(10)));
+    assert_eq!(leader.reports.oldest_instruction(leader.now), None, "a transfer has its own age");
+    leader.elect();
+    look(&mut leader);
+    leader.pass(1);
+    assert_eq!(ages(&leader), [1, 1, 1], "since the election");
+}

@@ -5,20 +5,33 @@ use bigfleet_model::{FleetId, fleet::MalformedFleetId};
 
 /// Why an answer is not for us.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Foreign {
+pub enum Foreign {
+    /// No fleet is called so.
     #[error(transparent)]
     Malformed(#[from] MalformedFleetId),
+    /// Another fleet.
     #[error(
         "it is of fleet {theirs}, this shard belongs to {ours}; point it at its own coordinator, \
-         or restart it to change fleets"
+         or restart it to change fleets (with --shared-provider, with an empty --data-dir)"
     )]
-    Other { ours: String, theirs: String },
+    Other {
+        /// Ours.
+        ours: String,
+        /// The answer's.
+        theirs: String,
+    },
+    /// What our fleet was before a restore.
     #[error("it is of {theirs}, a generation before {ours}: a coordinator from before a restore")]
-    Older { ours: String, theirs: String },
+    Older {
+        /// Ours.
+        ours: String,
+        /// The answer's.
+        theirs: String,
+    },
 }
 
 /// Whether a shard of fleet `ours` may follow `theirs`.
-pub(crate) fn follows(ours: Option<&FleetId>, theirs: &FleetId) -> Result<(), Foreign> {
+pub fn follows(ours: Option<&FleetId>, theirs: &FleetId) -> Result<(), Foreign> {
     let Some(ours) = ours else { return Ok(()) };
     let texts = || (ours.to_string(), theirs.to_string());
     if ours.uuid() != theirs.uuid() {

@@ -1,0 +1,144 @@
+//! Every way through small worlds: two shards, one or two domains, one change of each
+//! kind, and one of each mishap at any time.
+
+use std::time::Instant;
+
+use bigfleet_across::{Act, Limits, Step, World, search};
+use bigfleet_coordinator::{
+    rebalance::Settings,
+    state::{Command, Domain, TransferKind, TransferRequest},
+};
+use bigfleet_model::{MachineState, Stamp, machine::ZONE_LABEL};
+use bigfleet_wire::v1alpha1::PenaltyBucket;
+
+/// Zone `a` and cluster `x` are the first shard's, zone `b`, if there is a machine of it,
+/// and cluster `y` the second's.
+fn world(machines: &[(&str, &str, MachineState)]) -> World {
+    let mut world = World::new(2, Settings::default()).timeless();
+    for (id, zone, state) in machines {
+        world.provider.add(id, zone, *state).unwrap();
+    }
+    world.shards[0].operators.insert("x".into());
+    world.shards[1].operators.insert("y".into());
+    for shard in 0..2 {
+        world.step(Step::Start(shard)).unwrap();
+        world.exchange(shard).unwrap();
+    }
+    for (zone, shard) in [("a", "s0"), ("b", "s1")] {
+        if machines.iter().any(|(_, of, _)| *of == zone) {
+            let domain = Domain::new(ZONE_LABEL, zone);
+            world.step(commit(Command::AssignDomain { domain, shard: shard.into() })).unwrap();
+        }
+    }
+    for _ in 0..3 {
+        world.round().unwrap();
+    }
+    assert_eq!(world.unsettled(), None);
+    world
+}
+
+fn commit(command: Command) -> Step {
+    Step::Commit(Box::new(command))
+}
+
+fn move_domain(from: &str, to: &str) -> Command {
+    let domain = Domain::new(ZONE_LABEL, "a");
+    Command::MoveDomain { domain, from: from.into(), to: to.into() }
+}
+
+fn move_cluster(from: &str, to: &str) -> Command {
+    Command::MoveCluster { cluster: "x".into(), from: from.into(), to: to.into() }
+}
+
+fn transfer(kind: TransferKind) -> Command {
+    let request = TransferRequest {
+        count: 1,
+        preemptor_priority: 7,
+        preemptor_penalty_bucket: PenaltyBucket::PenaltyBucket8.into(),
+        ..TransferRequest::default()
+    };
+    Command::BeginTransfer { id: "t".into(), kind, from: "s0".into(), to: "s1".into(), request }
+}
+
+fn look(what: &str, world: &World, limits: Limits) {
+    let began = Instant::now();
+    match search(world.clone(), limits) {
+        Ok(found) => {
+            let took = began.elapsed();
+            eprintln!("{what}: {found:?} in {took:?}");
+            assert!(found.complete || std::env::var("BIGFLEET_MEASURE").is_ok(), "{what} is larger than it may be: {found:?}");
+        }
+        Err(broken) => panic!("{what}: {broken}"),
+    }
+}
+
+/// One mishap of each kind, each by itself, and some together.
+fn mishaps() -> Vec<(&'static str, Limits)> {
+    let none = Limits { acts: 1, settle_every: 50, states: 150_000, ..Limits::default() };
+    let slow = Limits { slow_reports: 1, ..none.clone() };
+    vec![
+        ("a slow List", Limits { slow_lists: 1, ..none.clone() }),
+        ("a crash", Limits { crashes: 1, ..none.clone() }),
+        ("a crash and a slow report", Limits { crashes: 1, acts: 0, ..slow.clone() }),
+        ("a lost disk", Limits { disks: 1, ..none }),
+        ("a loss and a double", Limits { losses: 1, doubles: 1, ..slow.clone() }),
+        ("a new leader", Limits { leaders: 1, acts: 0, ..slow }),
+    ]
+}
+
+fn every_mishap(what: &str, world: &World, commands: &[Command]) {
+    for (mishap, limits) in mishaps() {
+        let limits = Limits { commands: commands.to_vec(), ..limits };
+        look(&format!("{what}, {mishap}"), world, limits);
+    }
+}
+
+#[test]
+fn a_domain_moves() {
+    let world = world(&[("m", "a", MachineState::Idle)]);
+    every_mishap("a domain moves", &world, &[move_domain("s0", "s1")]);
+}
+
+#[test]
+fn a_cluster_moves() {
+    let mut world = world(&[("m", "a", MachineState::Idle)]);
+    bind(&mut world);
+    every_mishap("a cluster moves", &world, &[move_cluster("s0", "s1")]);
+}
+
+#[test]
+fn an_idle_machine_is_lent() {
+    let world = world(&[("m", "a", MachineState::Idle)]);
+    every_mishap("an idle machine is lent", &world, &[transfer(TransferKind::Idle)]);
+}
+
+#[test]
+fn a_slot_is_lent() {
+    let world = world(&[("m", "a", MachineState::Speculative)]);
+    every_mishap("a slot is lent", &world, &[transfer(TransferKind::Speculative)]);
+}
+
+#[test]
+fn a_machine_is_drained_and_lent() {
+    let mut world = world(&[("m", "a", MachineState::Idle)]);
+    bind(&mut world);
+    every_mishap("a machine is drained and lent", &world, &[transfer(TransferKind::Drain)]);
+}
+
+/// The machine serves cluster `x` of the first shard.
+fn bind(world: &mut World) {
+    let stamp = Stamp { priority: Some(0), ..Stamp::default() };
+    let steps = [
+        Step::Act(0, "m".into(), Act::Configure("x".into(), stamp.into())),
+        Step::Send(0, "m".into()),
+        Step::Arrive(0),
+        Step::Arrive(0),
+        Step::Finish("m".into()),
+    ];
+    for step in steps {
+        world.step(step).unwrap();
+    }
+    world.list(0).unwrap();
+    world.list(1).unwrap();
+    assert_eq!(world.count(MachineState::Configured), 1);
+}

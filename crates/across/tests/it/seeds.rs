@@ -1,0 +1,37 @@
+//! Walks by seed. `BIGFLEET_SEED` replays one and tells every step of it;
+//! `BIGFLEET_MORE_SEEDS` asks for so many times the usual number.
+
+use bigfleet_across::Random;
+
+const SEEDS: u64 = 800;
+const STEPS: usize = 300;
+
+fn number(name: &str) -> Option<u64> {
+    Some(std::env::var(name).ok()?.parse().expect(name))
+}
+
+#[test]
+fn coordinator_inv_i1_i3_i5_i6_i9_at_every_step_of_every_walk() {
+    let replayed = number("BIGFLEET_SEED");
+    let count = SEEDS * number("BIGFLEET_MORE_SEEDS").unwrap_or(1);
+    let seeds = replayed.map_or(0..count, |seed| seed..seed + 1);
+    let (mut begun, mut failed) = (0, Vec::new());
+    for seed in seeds {
+        let mut walk = Random::new(seed, replayed.is_some()).expect("a beginning");
+        let result = walk.walk(STEPS);
+        for step in walk.trace.iter().flatten() {
+            eprintln!("{step}");
+        }
+        if let Err(broken) = result {
+            eprintln!("{broken}\nreplay with BIGFLEET_SEED={seed}");
+            failed.push(seed);
+        }
+        // A few show more than one.
+        if failed.len() == 5 {
+            break;
+        }
+        begun += walk.world.begun();
+    }
+    assert_eq!(failed, Vec::<u64>::new(), "each is replayed with BIGFLEET_SEED");
+    assert!(begun > 0 || replayed.is_some(), "no walk ever rebalanced anything");
+}

@@ -1,0 +1,117 @@
+//! What donors offer, by class.
+
+use std::cmp::Reverse;
+
+use bigfleet_model::PenaltyBucket;
+
+use super::bits::Bits;
+
+/// Machines of one row that could go.
+#[derive(Clone, Debug)]
+pub(super) struct Offer {
+    /// Whose.
+    pub(super) shard: u32,
+    /// How many when the pass began: what rows are ordered by.
+    pub(super) surplus: u32,
+    /// How many are not promised yet.
+    pub(super) left: u32,
+}
+
+/// Offers of one kind.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    /// By class; most first, then by shard.
+    offers: Vec<Vec<Offer>>,
+    /// By class: how many at the front have nothing left.
+    spent: Vec<usize>,
+    /// Classes that have something left.
+    pub(super) stocked: Bits,
+}
+
+impl Shelf {
+    pub(super) fn new(classes: usize) -> Self {
+        Self {
+            offers: vec![Vec::new(); classes],
+            spent: vec![0; classes],
+            stocked: Bits::new(classes),
+        }
+    }
+
+    pub(super) fn put(&mut self, class: usize, shard: u32, surplus: u32) {
+        if surplus > 0 {
+            self.offers[class].push(Offer { shard, surplus, left: surplus });
+            self.stocked.set(class);
+        }
+    }
+
+    pub(super) fn sort(&mut self) {
+        for offers in &mut self.offers {
+            offers.sort_unstable_by_key(|offer| (Reverse(offer.surplus), offer.shard));
+        }
+    }
+
+    /// Where the offers of a class begin that have something left.
+    pub(super) fn first(&self, class: usize) -> usize {
+        self.spent[class]
+    }
+
+    pub(super) fn get(&self, class: usize, at: usize) -> Option<&Offer> {
+        self.offers[class].get(at)
+    }
+
+    /// Promises machines of an offer.
+    pub(super) fn take(&mut self, class: usize, at: usize, count: u32) {
+        let offers = &mut self.offers[class];
+        offers[at].left -= count;
+        let spent = &mut self.spent[class];
+        while offers.get(*spent).is_some_and(|offer| offer.left == 0) {
+            *spent += 1;
+        }
+        if *spent == offers.len() {
+            self.stocked.clear(class);
+        }
+    }
+}
+
+/// Work of one row that may yield.
+#[derive(Clone, Debug)]
+pub(super) struct Victims {
+    pub(super) shard: u32,
+    pub(super) configured: u32,
+    pub(super) min_priority: i32,
+    pub(super) min_bucket: PenaltyBucket,
+}
+
+/// Work that may yield, by class; the least important first.
+#[derive(Debug)]
+pub(super) struct Yielding {
+    victims: Vec<Vec<Victims>>,
+    pub(super) stocked: Bits,
+}
+
+impl Yielding {
+    pub(super) fn new(classes: usize) -> Self {
+        Self { victims: vec![Vec::new(); classes], stocked: Bits::new(classes) }
+    }
+
+    pub(super) fn put(&mut self, class: usize, victims: Victims) {
+        if victims.configured > 0 {
+            self.victims[class].push(victims);
+            self.stocked.set(class);
+        }
+    }
+
+    pub(super) fn sort(&mut self) {
+        for victims in &mut self.victims {
+            victims.sort_unstable_by_key(|one| {
+                (one.min_priority, one.min_bucket, Reverse(one.configured), one.shard)
+            });
+        }
+    }
+
+    /// Those below a priority.
+    pub(super) fn below(&self, class: usize, priority: i32) -> &[Victims] {
+        let victims = &self.victims[class];
+        &victims[..victims.partition_point(|one| one.min_priority < priority)]
+    }
+}

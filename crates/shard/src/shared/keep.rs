@@ -1,0 +1,121 @@
+//! How holdings change: less at once, then the disk, then more.
+
+use std::sync::Arc;
+
+use bigfleet_model::ClusterId;
+
+use super::{InForce, Shared, lock};
+use crate::{
+    holdings::{Effect, Event, Holdings, Key, Ownership, Refused, file},
+    shard::Shard,
+};
+
+impl Shared {
+    fn put_in_force(&self, ownership: Ownership) -> u64 {
+        let revision = self.revision() + 1;
+        self.in_force.store(Arc::new(InForce { ownership, revision }));
+        revision
+    }
+
+    /// The file says this from now on; the process ends if it cannot.
+    async fn persist(&self, holdings: &Arc<Holdings>) -> bool {
+        let Some(path) = self.file.clone() else { return true };
+        let written = holdings.clone();
+        let written = tokio::task::spawn_blocking(move || file::write(&path, &written)).await;
+        let error = match written {
+            Ok(Ok(())) => return true,
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        tracing::error!(error, "what this shard owns cannot be written; the process ends");
+        self.broken.cancel();
+        false
+    }
+
+    /// Nothing begins any more on what an event takes. Whoever found out that it is due
+    /// says so at the same desk, so that nothing begins in between.
+    pub(super) fn foresee(&self, event: &Event) -> Result<(), Refused> {
+        let after = self.holdings.load().apply(event)?.after;
+        let less = self.in_force().ownership.and(&Ownership::of(&after));
+        self.put_in_force(less);
+        Ok(())
+    }
+
+    /// Clusters are ours as of this revision.
+    fn note_gained(&self, effects: &[Effect], revision: u64) {
+        let mut gained = lock(&self.gained);
+        for effect in effects {
+            if let Effect::Hold(Key::Cluster(cluster)) = effect {
+                gained.insert(cluster.clone(), revision);
+            }
+        }
+    }
+
+    /// Resolves if the process must end.
+    pub(crate) async fn broken(&self) {
+        self.broken.cancelled().await;
+    }
+}
+
+impl Shard {
+    /// Takes an event in; what follows has happened or is in force when this returns.
+    pub(super) async fn take(
+        &self,
+        shared: &Shared,
+        event: &Event,
+    ) -> Result<Vec<Effect>, Refused> {
+        let _turn = shared.writer.lock().await;
+        self.take_in_turn(shared, event).await
+    }
+
+    /// The same for whoever has the turn.
+    pub(super) async fn take_in_turn(
+        &self,
+        shared: &Shared,
+        event: &Event,
+    ) -> Result<Vec<Effect>, Refused> {
+        let before = shared.holdings.load_full();
+        let step = before.apply(event)?;
+        if step.after == *before {
+            return Ok(step.effects);
+        }
+        let (after, effects) = (Arc::new(step.after), step.effects);
+        let ownership = Ownership::of(&after);
+        if effects.iter().any(Effect::takes) {
+            let less = shared.in_force().ownership.and(&ownership);
+            shared.put_in_force(less);
+            self.let_go_of_clusters(shared, &effects);
+            self.let_go().await;
+        }
+        if !shared.persist(&after).await {
+            // Nothing of it is used: the process is about to end.
+            return std::future::pending().await;
+        }
+        shared.holdings.store(after);
+        let revision = shared.put_in_force(ownership);
+        shared.note_gained(&effects, revision);
+        shared.changed();
+        if effects.iter().any(Effect::gives) {
+            self.reconciler.look_soon();
+        }
+        self.wake();
+        Ok(effects)
+    }
+
+    /// What was known of lost clusters is forgotten; their operators begin anew, here
+    /// or where they were pointed to.
+    fn let_go_of_clusters(&self, shared: &Shared, effects: &[Effect]) {
+        let lost = effects.iter().filter_map(|effect| match effect {
+            Effect::Stop(Key::Cluster(cluster)) => Some(cluster.clone()),
+            _ => None,
+        });
+        let lost: Vec<ClusterId> = lost.collect();
+        for cluster in &lost {
+            lock(&shared.gained).remove(cluster);
+            tracing::info!(%cluster, "the cluster moves to another shard");
+            self.needs.forget(cluster);
+            self.sessions.end(cluster, "the cluster is served by another shard; connect there");
+        }
+        lock(&shared.lost_clusters).extend(lost);
+    }
+}

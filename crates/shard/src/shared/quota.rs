@@ -1,0 +1,82 @@
+//! Shares of a provider's accounts, at the cycle (§14).
+
+use bigfleet_engine::{Engine, HeldBack, MachineView};
+use bigfleet_model::{CapacityType, Class, MachineId, MachineState};
+use foldhash::fast::RandomState;
+use hashbrown::HashSet;
+use tokio::time::{Duration, Instant};
+
+use super::{Shared, lock};
+use crate::holdings::{Draw, Room};
+
+/// Says in which region of its provider a machine is.
+pub(super) const REGION_LABEL: &str = "topology.kubernetes.io/region";
+/// Machines are counted at most so often; in between every purchase is.
+const COUNTED_EVERY: Duration = Duration::from_secs(1);
+
+/// What may still be bought.
+#[derive(Debug, Default)]
+pub(crate) struct Quota {
+    room: Room,
+    counted: Option<Instant>,
+    /// Slots past the share, as the engine was told.
+    held_back: HashSet<MachineId, RandomState>,
+}
+
+fn draw<'a>(class: &'a Class, provider: Option<&'a str>) -> Draw<'a> {
+    Draw { provider, region: class.labels.get(REGION_LABEL).map(String::as_str) }
+}
+
+const fn is_elastic(class: &Class) -> bool {
+    matches!(class.capacity_type, CapacityType::OnDemand | CapacityType::Spot)
+}
+
+impl Shared {
+    /// Counts what is drawn, and tells the engine which slots are past the share: those
+    /// with the highest ids.
+    pub(crate) fn renew_quota(&self, engine: &mut Engine, queued: impl Fn(&str) -> bool) {
+        let holdings = self.holdings.load();
+        let slices = holdings.assignment.as_ref().map_or(&[][..], |one| &one.slices);
+        let mut quota = lock(&self.quota);
+        if slices.is_empty() && quota.held_back.is_empty() {
+            quota.room = Room::default();
+            return;
+        }
+        if quota.counted.is_some_and(|at| at.elapsed() < COUNTED_EVERY) {
+            return;
+        }
+        quota.counted = Some(Instant::now());
+        let mut room = Room::of(slices);
+        let in_force = self.in_force();
+        let home = |view: &MachineView<'_>| {
+            is_elastic(view.class()) && in_force.ownership.is_home(view.class())
+        };
+        self.neighbours().draws().for_each(|drawn| room.drawn(drawn));
+        let mut slots = Vec::new();
+        for view in engine.views_after(None).filter(home) {
+            let provider = view.host().map(|(provider, _)| provider);
+            if view.state() != MachineState::Speculative || queued(view.id()) {
+                room.drawn(draw(view.class(), provider));
+            } else {
+                slots.push((MachineId::from(view.id()), view.class().clone()));
+            }
+        }
+        // What may be bought is taken slot by slot, from the lowest id.
+        quota.room = room.clone();
+        let past = slots.into_iter().filter(|(_, class)| !room.take(draw(class, None)));
+        let past: HashSet<MachineId, RandomState> = past.map(|(machine, _)| machine).collect();
+        for machine in quota.held_back.difference(&past) {
+            engine.hold_back(machine, None);
+        }
+        for machine in past.difference(&quota.held_back) {
+            engine.hold_back(machine, Some(HeldBack::Quota));
+        }
+        quota.held_back = past;
+    }
+
+    /// Whether one more may be bought; if so, it is.
+    pub(crate) fn may_buy(&self, class: &Class) -> bool {
+        let of_ours = is_elastic(class) && self.in_force().ownership.is_home(class);
+        !of_ours || lock(&self.quota).room.take(draw(class, None))
+    }
+}

@@ -1,0 +1,118 @@
+//! The donor's part of a transfer (coordinator chapter §9).
+
+use std::collections::BTreeSet;
+
+use bigfleet_engine::{Action, ActionKind};
+use bigfleet_model::{
+    Attributes, MachineId, MachineState,
+    grace::{drain_grace, priority_gap},
+};
+
+use super::Shared;
+use crate::{
+    holdings::{Candidate, Chosen, Domain, Effect, Event, Out, Refused, Selector, TransferId},
+    live::Desk,
+    shard::Shard,
+};
+
+impl Shard {
+    /// Lets machines go for a transfer; the answer, once there is one.
+    pub(super) async fn release(
+        &self,
+        shared: &Shared,
+        transfer: TransferId,
+        selector: &Selector,
+    ) -> Result<Option<Out>, Refused> {
+        let _turn = shared.writer.lock().await;
+        let event = {
+            let desk = self.desk().await;
+            let holdings = shared.holdings.load();
+            let candidates = || desk.candidates(shared);
+            let out = match holdings.choose(&transfer, selector, shared.announced(), candidates) {
+                Chosen::These(out) => out,
+                Chosen::Nothing => return Ok(Some(nothing())),
+                Chosen::NotYet => return Ok(None),
+            };
+            let event = Event::Picked { transfer, out };
+            shared.foresee(&event)?;
+            event
+        };
+        let effects = self.take_in_turn(shared, &event).await?;
+        Ok(effects.into_iter().find_map(|effect| match effect {
+            Effect::Answer { out, .. } => Some(out),
+            _ => None,
+        }))
+    }
+}
+
+fn nothing() -> Out {
+    let home = Domain { key: String::new(), value: String::new() };
+    Out { home, machines: BTreeSet::new(), drain: None }
+}
+
+impl Desk<'_> {
+    /// Machines that may be let go of: quiet, of domains that we hold, and ours by them.
+    fn candidates(&self, shared: &Shared) -> Vec<Candidate> {
+        let holdings = shared.holdings.load();
+        let in_force = shared.in_force();
+        let ownership = &in_force.ownership;
+        let domains = holdings.held().map(|held| &held.domains);
+        let Some(label) = domains.and_then(|all| all.first()).map(|one| one.key.clone()) else {
+            return Vec::new();
+        };
+        let views = self.decider.engine.views_after(None).filter(|view| {
+            let class = view.class();
+            ownership.is_home(class)
+                && !ownership.is_received(view.id())
+                && !ownership.is_away(view.id())
+                && ownership.owns(view.id(), view.state(), view.cluster(), class)
+        });
+        let quiet = views.filter(|view| {
+            let id = view.id();
+            self.live.entries.get(id).is_none_or(|entry| {
+                entry.pending.is_none()
+                    && !entry.is_gone()
+                    && entry.tracked.machine.state == view.state()
+            }) && !self.live.holds.contains_key(id)
+        });
+        let candidate = |view: bigfleet_engine::MachineView<'_>| {
+            let value = view.class().attribute(&label)?.to_owned();
+            Some(Candidate {
+                id: view.id().into(),
+                home: Domain { key: label.clone(), value },
+                state: view.state(),
+                class: view.class().clone(),
+                stamp: view.stamp().map(Into::into),
+            })
+        };
+        quiet.filter_map(candidate).collect()
+    }
+
+    /// Drains that transfers wait for and that have not begun, as voluntary releases:
+    /// they pass the rails like any other, and no operator's budget is skipped.
+    pub(crate) fn drains_to_begin(&self) -> Vec<Action> {
+        let Some(shared) = &self.shard.shared else { return Vec::new() };
+        let holdings = shared.holdings.load();
+        let drains = holdings.out.values().filter_map(|out| {
+            let drain = out.drain.filter(|drain| !drain.over)?;
+            Some(out.machines.iter().map(move |machine| (machine, drain.priority)))
+        });
+        let begin = |(machine, priority): (&MachineId, i32)| {
+            let known = self.tracked(machine)?.machine;
+            let cluster = known.cluster?;
+            if known.state != MachineState::Configured || self.live.pending(machine).is_some() {
+                return None;
+            }
+            let victim = known.stamp.as_ref().and_then(|stamp| stamp.priority);
+            let grace = drain_grace(priority_gap(priority, victim));
+            Some(Action {
+                machine: machine.clone(),
+                kind: ActionKind::Reclaim { cluster, grace },
+                cost: known.class.price_per_hour,
+                runner_up_cost: None,
+                domain_rule: 0,
+            })
+        };
+        drains.flatten().filter_map(begin).collect()
+    }
+}
