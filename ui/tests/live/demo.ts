@@ -21,15 +21,11 @@ export class Demo {
   ) {}
 
   static async start(): Promise<Demo> {
+    const path = binary('bigfleet', 'BIGFLEET_BIN');
     const folder = mkdtempSync(join(tmpdir(), 'bigfleet-live-'));
-    const process = new Process(
-      'bigfleet demo',
-      binary('bigfleet', 'BIGFLEET_BIN'),
-      ['demo', '--listen', '127.0.0.1:0'],
-      {
-        TMPDIR: folder,
-      },
-    );
+    const process = new Process('bigfleet demo', path, ['demo', '--listen', '127.0.0.1:0'], {
+      TMPDIR: folder,
+    });
     try {
       const guide = await process.said(/^guide +(http\S+)$/m, 60);
       const dashboard = await process.said(/^dashboard +(http\S+)$/m, 60);
