@@ -84,8 +84,9 @@ async fn a_shard_that_fails_is_a_bad_gateway() {
     let stubs = Stubs::start().await;
     stubs.shard.set(Mood::Failing);
     let viewed = Viewed::start(stubs.config()).await;
-    for route in ROUTES.iter().filter(|route| route.source == Some(Source::Shard)) {
-        let answered = viewed.get(&format!("/api/v1{}", route.example)).await;
+    let routes = ROUTES.iter().filter(|route| route.source == Some(Source::Shard));
+    for (route, mount) in routes.flat_map(|route| MOUNTS.map(|mount| (route, mount))) {
+        let answered = viewed.get(&format!("{mount}{}", route.example)).await;
         assert_eq!(answered.status, StatusCode::BAD_GATEWAY, "{}: {}", route.path, answered.text);
         assert_eq!(answered.body["source"], "shard");
     }
@@ -103,9 +104,10 @@ async fn a_source_that_hangs_is_given_up() {
         }
         let viewed = Viewed::start(stubs.config()).await;
         let wanted = |source| !shard_alone || source == Some(Source::Shard);
-        for route in ROUTES.iter().filter(|route| route.source.is_some() && wanted(route.source)) {
+        let routes = ROUTES.iter().filter(|route| route.source.is_some() && wanted(route.source));
+        for (route, mount) in routes.flat_map(|route| MOUNTS.map(|mount| (route, mount))) {
             let begun = Instant::now();
-            let answered = viewed.get(&format!("/api/v1{}", route.example)).await;
+            let answered = viewed.get(&format!("{mount}{}", route.example)).await;
             let limit = match route.source {
                 Some(Source::Kubeconfig) => 60,
                 Some(Source::Prometheus) => 10,
