@@ -40,10 +40,10 @@ pub(crate) async fn open(
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let base = format!("http://{}", listener.local_addr()?);
     let token = secret().map_err(std::io::Error::other)?;
-    let clusters = servers.keys().map(|name| {
+    let entry = |name: &String| {
         (name.clone(), json!({"server": format!("{base}/{name}")}), json!({"token": token}))
-    });
-    let path = write(directory, clusters.collect())?;
+    };
+    let path = write(directory, &servers.keys().map(entry).collect::<Vec<_>>())?;
     let door = Arc::new(Door { bearer: format!("Bearer {token}"), servers });
     let app = Router::new().fallback(answer).with_state(door);
     tokio::spawn(async move {
@@ -58,7 +58,7 @@ pub(crate) async fn open(
 /// A kubeconfig of clusters: their names, where they are, and who calls.
 pub(crate) fn write(
     directory: &Path,
-    clusters: Vec<(String, Value, Value)>,
+    clusters: &[(String, Value, Value)],
 ) -> Result<PathBuf, Error> {
     let list = |part: &str, of: &dyn Fn(&(String, Value, Value)) -> Value| -> Vec<Value> {
         clusters.iter().map(|it| json!({"name": it.0, part: of(it)})).collect()

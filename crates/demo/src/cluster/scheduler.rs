@@ -320,7 +320,7 @@ mod tests {
         let wishes = look(&mut Scheduler::default(), &spread, &nodes(&["x", "x", "y"]));
         assert_eq!(wishes, [bind("s0", "n0"), bind("s1", "n2"), bind("s2", "n1")]);
         let three = nodes(&["x", "x", "x", "y"]);
-        let mut bound = spread.clone();
+        let mut bound = spread;
         bound[0].node = Some("n0".to_owned());
         let wishes = look(&mut Scheduler::default(), &bound, &three);
         assert_eq!(wishes, [bind("s1", "n3"), bind("s2", "n1")]);

@@ -86,7 +86,7 @@ pub(crate) async fn start(
     let mut clients = Vec::new();
     let mut parts = Vec::new();
     for (at, place) in places.iter().enumerate() {
-        let own = door::write(&place.folder, vec![entries[at].clone()])?;
+        let own = door::write(&place.folder, &entries[at..=at])?;
         let client = client::connect(Some(&own), "bigfleet-demo")
             .await
             .map_err(|error| Error::Kubernetes(error.to_string()))?;
@@ -102,7 +102,7 @@ pub(crate) async fn start(
     }
     parts.extend(servers);
     parts.push(keeper);
-    Ok(Planes { clients, kubeconfig: door::write(root, entries)?, parts })
+    Ok(Planes { clients, kubeconfig: door::write(root, &entries)?, parts })
 }
 
 async fn ready(client: &Client, server: &Part) -> Result<(), Error> {

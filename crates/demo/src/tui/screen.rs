@@ -109,7 +109,7 @@ fn demand(picture: &Picture) -> Table<'static> {
     });
     let [batch, production, critical] = Class::ALL.map(Class::name);
     let widths = [12, 8, 11, 9, 6, 11].map(Constraint::Length);
-    Table::new(rows.collect::<Vec<_>>(), widths)
+    Table::new(rows, widths)
         .header(Row::new(["cluster", batch, production, critical, "nodes", "unmet needs"]))
         .block(Block::bordered().title("pods that run / wanted"))
 }

@@ -67,7 +67,10 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
             let short = view.unmet().into_iter().find(|need| {
                 need.cluster_id == stage.fleet.clusters[A].name && priority(need) == 100
             });
-            short.map(reason).filter(|it| it != "UNSPECIFIED").ok_or("nothing is short".to_owned())
+            short
+                .map(reason)
+                .filter(|it| it != "UNSPECIFIED")
+                .ok_or_else(|| "nothing is short".to_owned())
         })
         .await?;
     let (want, got) = (batch, stage.view().pods(A, BATCH).running);
