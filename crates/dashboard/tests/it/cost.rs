@@ -74,7 +74,7 @@ async fn cost_of_a_hundred_viewers() {
     let coordinator = Coordinator::start(&Security::Plaintext).await.unwrap();
     lead(&coordinator, &[("shard-0", &grpc)]);
     let operators = join_all((0..CLUSTERS).map(|number| {
-        let options = OperatorOptions::new(&format!("cluster-{number}")).without_record();
+        let options = OperatorOptions::new(format!("cluster-{number}")).without_record();
         Operator::connect(&grpc, &Security::Plaintext, options)
     }))
     .await;
