@@ -125,7 +125,7 @@ impl Sharer {
     /// Machines that it acted on.
     fn touched(&self) -> BTreeSet<String> {
         let records = records(&self.site.audit_log()).into_iter();
-        records.map(|record| record.machine).filter(|machine| !machine.is_empty()).collect()
+        records.map(|record| record.machine.to_string()).filter(|machine| !machine.is_empty()).collect()
     }
 
     fn member(&self, cluster: &str, pods: usize) -> Member {
