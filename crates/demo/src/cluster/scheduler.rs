@@ -60,10 +60,10 @@ impl Scheduler {
             .collect();
         waiting.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.name.cmp(&b.name)));
         let mut wishes = Vec::new();
-        for (position, pod) in waiting.iter().enumerate() {
+        for pod in &waiting {
+            // Also those that were just refused: the rest of a group is no smaller group.
             let mates = |other: &&&PodView| other.workload == pod.workload;
-            let rest = waiting[position..].iter().filter(mates).count();
-            if !has_room(pod, rest, &seats) {
+            if !has_room(pod, waiting.iter().filter(mates).count(), &seats) {
                 continue;
             }
             if let Some(at) = best(pod, &seats) {

@@ -128,7 +128,7 @@ mod tests {
         let memory = |used| Memory { total: GIB, used };
         assert!(memory(0).fits(0) && memory(0).fits(2));
         assert!(!memory(0).fits(3), "four need 1200 MiB");
-        assert!(!memory(GIB * 4 / 5).fits(0), "four fifths are used");
+        assert!(!memory(GIB * 4 / 5 + 1).fits(0), "four fifths are used");
         assert!(memory(GIB * 4 / 5 - 10).fits(0));
     }
 
