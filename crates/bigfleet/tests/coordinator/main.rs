@@ -4,7 +4,7 @@
 //! The fault matrix (coordinator chapter §16), row by row, and where it is played. What
 //! takes a simulated disk, clock or network is in `crates/coordinator` (`sim` is
 //! `consensus::sim`, `log`, `reports` and `state` are its modules, the rest its
-//! `tests/`); rows that move machines between shards are there alone.
+//! `tests/`); rows that move machines between shards are there and in `tests/across`.
 //!
 //! | Fault | Here | Elsewhere |
 //! |---|---|---|
@@ -24,7 +24,7 @@
 //! | an old replica returns with data after a restore | `restored` | `sim::recovery::fault_an_old_replica_returns…` |
 //! | report delayed past a leader change, a move back, a second transfer | | `reports::shared::step_6_a_delayed_word…`, `state/protocol` |
 //! | domain moved A→B→C before A let go | | `state/protocol`, `state/invariants::a_hold_is_never_overwritten` |
-//! | leader dies at any step of a transfer; donor or recipient silent; shard killed with calls in flight | | `state/protocol`, `state/invariants::no_transfer_is_orphaned`, `reports::shared` |
+//! | leader dies at any step of a transfer; donor or recipient silent; shard killed with calls in flight | | `tests/across`; `state/protocol`, `state/invariants::no_transfer_is_orphaned`, `reports::shared` |
 //! | mixed versions during upgrade | | `sim::formation::a_command_that_one_replica_cannot_apply…` |
 //! | certificate half-rotated, expired, wrong CA, two SANs | `certificates`, `identities` | `tests/shard/mtls` |
 //! | clock jump ± 1h; export dir unwritable | `disks::fault_export_dir_unwritable…` | `reports::order::liveness_by_a_clock_that_does_not_jump`, `backup::exports` |

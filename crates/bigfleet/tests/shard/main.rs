@@ -13,7 +13,6 @@ mod judge;
 mod mtls;
 mod probes;
 mod provider_away;
-mod sharing;
 mod site;
 mod stopping;
 mod volumes;

@@ -70,30 +70,41 @@ pub(super) struct Classes<'a> {
     pub(super) classes: Vec<Class<'a>>,
     /// By class: the number of its cell.
     cells: Vec<u32>,
-    numbers: Map<Class<'a>, u32>,
+    /// By shard, for each of its pools the class.
+    pools: Vec<Box<[u32]>>,
     shapes: Map<Shape<'a>, u32>,
     /// By shape: the classes that could serve it.
     serving: Vec<Bits>,
 }
 
 impl<'a> Classes<'a> {
-    pub(super) fn of(fleet: impl Iterator<Item = &'a Figures> + Clone) -> Self {
-        let mut numbers: Map<Class<'a>, u32> = Map::default();
-        for figures in fleet {
-            for pool in &figures.pools {
-                numbers.insert(Class::of(figures, pool), 0);
-            }
-        }
-        let mut classes: Vec<Class<'a>> = numbers.keys().copied().collect();
-        classes.sort_by(|one, other| {
+    /// Of shards in the order of their numbers.
+    pub(super) fn of(fleet: impl Iterator<Item = &'a Figures>) -> Self {
+        // As they come, then in order: a million pools are looked up once.
+        let mut seen: Map<Class<'a>, u32> = Map::default();
+        let mut class_of = |figures: &'a Figures, pool: &'a Pool| {
+            let next = seen.len() as u32;
+            *seen.entry(Class::of(figures, pool)).or_insert(next)
+        };
+        let classes_of = |figures: &'a Figures| {
+            figures.pools.iter().map(|pool| class_of(figures, pool)).collect()
+        };
+        let mut pools: Vec<Box<[u32]>> = fleet.map(classes_of).collect();
+        let mut classes: Vec<(Class<'a>, u32)> = seen.into_iter().collect();
+        classes.sort_by(|(one, _), (other, _)| {
             let by_cell = (one.cell(), one.capacity_type).cmp(&(other.cell(), other.capacity_type));
             by_cell.then_with(|| one.allocatable.cmp_by_name(other.allocatable))
         });
+        let mut numbers = vec![0; classes.len()];
+        for (number, (_, as_it_came)) in classes.iter().enumerate() {
+            numbers[*as_it_came as usize] = number as u32;
+        }
+        for class in pools.iter_mut().flatten() {
+            *class = numbers[*class as usize];
+        }
+        let classes: Vec<Class<'a>> = classes.into_iter().map(|(class, _)| class).collect();
         let mut cells = Vec::with_capacity(classes.len());
         for (number, class) in classes.iter().enumerate() {
-            if let Some(known) = numbers.get_mut(class) {
-                *known = number as u32;
-            }
             let cell = match number.checked_sub(1) {
                 None => 0,
                 Some(last) if classes[last].cell() == class.cell() => cells[last],
@@ -101,16 +112,16 @@ impl<'a> Classes<'a> {
             };
             cells.push(cell);
         }
-        Self { classes, cells, numbers, shapes: Map::default(), serving: Vec::new() }
+        Self { classes, cells, pools, shapes: Map::default(), serving: Vec::new() }
     }
 
     pub(super) fn len(&self) -> usize {
         self.classes.len()
     }
 
-    /// The class of a pool that was given to [`Classes::of`].
-    pub(super) fn number(&self, figures: &'a Figures, pool: &'a Pool) -> Option<usize> {
-        self.numbers.get(&Class::of(figures, pool)).map(|number| *number as usize)
+    /// The classes of a shard's pools, one by one.
+    pub(super) fn of_pools(&self, shard: u32) -> impl Iterator<Item = usize> {
+        self.pools[shard as usize].iter().map(|class| *class as usize)
     }
 
     pub(super) fn cell(&self, class: usize) -> u32 {

@@ -40,8 +40,7 @@ impl Donors {
         };
         let mut promised = promised(picture, fleet);
         for (shard, figures) in fleet.iter() {
-            for pool in &figures.pools {
-                let Some(class) = classes.number(figures, pool) else { continue };
+            for (pool, class) in figures.pools.iter().zip(classes.of_pools(shard)) {
                 if wanted[shard as usize].has(class) {
                     continue;
                 }

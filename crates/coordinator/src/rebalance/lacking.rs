@@ -30,11 +30,14 @@ impl Lacking<'_> {
 /// Machines like this that cover it; all there are, if they lack what it asks for.
 pub(super) fn machines(deficit: &Totals, allocatable: &Resources) -> u64 {
     let each = deficit.iter().map(|(dimension, lacking)| {
-        let holds = i128::from(allocatable.get(dimension));
-        if holds == 0 {
-            return u64::MAX;
+        // Neither is negative.
+        let (lacking, holds) = (lacking.unsigned_abs(), allocatable.get(dimension).unsigned_abs());
+        match u64::try_from(lacking) {
+            _ if holds == 0 => u64::MAX,
+            // Nearly always, and many times as fast.
+            Ok(lacking) => lacking.div_ceil(holds),
+            Err(_) => u64::try_from(lacking.div_ceil(u128::from(holds))).unwrap_or(u64::MAX),
         }
-        u64::try_from((lacking + holds - 1) / holds).unwrap_or(u64::MAX)
     });
     each.max().unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bigfleet_model::{PenaltyBucket, Totals};
+use bigfleet_model::{PenaltyBucket, Resources, Totals};
 use smallvec::SmallVec;
 
 use super::{
@@ -61,6 +61,15 @@ struct Want<'a> {
     /// Something went to it, or will when a pair has rested.
     offered: bool,
     why: BTreeSet<Skip>,
+}
+
+impl Want<'_> {
+    /// Whether so many machines finish it, or close a share that is worth a move.
+    fn closed_by(&self, gives: u32, allocatable: &Resources, settings: &Settings) -> bool {
+        let gives = u64::from(gives);
+        gives >= machines(&self.left, allocatable)
+            || gives as f64 >= settings.min_benefit * machines(&self.start, allocatable) as f64
+    }
 }
 
 /// Why nothing more is begun for anybody.
@@ -180,6 +189,11 @@ impl Run<'_, '_> {
     ) -> Result<(), Full> {
         let classes = self.classes;
         let serving = classes.serving(want.lacking.shape);
+        let Some(reach) = shelf.reach(classes, want.lacking.shape) else { return Ok(()) };
+        if !want.closed_by(reach.surplus, &reach.allocatable, self.settings) {
+            want.why.insert(Skip::MinBenefit);
+            return Ok(());
+        }
         let mut next = serving.next_of_both(&shelf.stocked, 0);
         while let Some(first) = next {
             // Classes of the cell, each with its next offer.
@@ -192,13 +206,7 @@ impl Run<'_, '_> {
             while let Some((class, at)) = best(&mut heads, shelf) {
                 let Some(offer) = shelf.get(class, at).cloned() else { continue };
                 let allocatable = classes.classes[class].allocatable;
-                let need = machines(&want.left, allocatable);
-                let all = machines(&want.start, allocatable) as f64;
-                let closes = |gives: u32| {
-                    let gives = u64::from(gives).min(need);
-                    gives == need || gives as f64 >= self.settings.min_benefit * all
-                };
-                if !closes(offer.surplus) {
+                if !want.closed_by(offer.surplus, allocatable, self.settings) {
                     // Nor do those after it, who have less.
                     want.why.insert(Skip::MinBenefit);
                     heads.retain(|(other, _)| *other != class);
@@ -207,7 +215,7 @@ impl Run<'_, '_> {
                 if offer.left == 0 {
                     continue;
                 }
-                if !closes(offer.left) {
+                if !want.closed_by(offer.left, allocatable, self.settings) {
                     want.why.insert(Skip::MinBenefit);
                     continue;
                 }
@@ -217,6 +225,7 @@ impl Run<'_, '_> {
                     want.why.insert(Skip::Cooldown);
                     continue;
                 }
+                let need = machines(&want.left, allocatable);
                 let most = need.min(u64::from(offer.left)).min(MAX_TRANSFER_MACHINES as u64);
                 let count = self.begin(want, (offer.shard, class), kind, most)?;
                 shelf.take(class, at, count);

@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
-use bigfleet_model::PenaltyBucket;
+use bigfleet_model::{PenaltyBucket, Resources};
 
-use super::bits::Bits;
+use super::{Map, bits::Bits, classes::Classes};
 
 /// Machines of one row that could go.
 #[derive(Clone, Debug)]
@@ -26,6 +26,16 @@ pub(super) struct Shelf {
     spent: Vec<usize>,
     /// Classes that have something left.
     pub(super) stocked: Bits,
+    /// By shape: what no offer to it exceeds.
+    reach: Map<u32, Reach>,
+}
+
+/// More than any one offer to shortfalls of a shape, when the pass began: what this
+/// would not do for, none of them does.
+#[derive(Clone, Debug)]
+pub(super) struct Reach {
+    pub(super) surplus: u32,
+    pub(super) allocatable: Resources,
 }
 
 impl Shelf {
@@ -34,7 +44,27 @@ impl Shelf {
             offers: vec![Vec::new(); classes],
             spent: vec![0; classes],
             stocked: Bits::new(classes),
+            reach: Map::default(),
         }
+    }
+
+    /// What no offer to shortfalls of this shape exceeds; none if there is no offer.
+    pub(super) fn reach(&mut self, classes: &Classes<'_>, shape: u32) -> Option<&Reach> {
+        let Self { offers, stocked, reach, .. } = self;
+        let serving = classes.serving(shape);
+        let mut next = serving.next_of_both(stocked, 0);
+        next?;
+        let found = reach.entry(shape).or_insert_with(|| {
+            let mut reach = Reach { surplus: 0, allocatable: Resources::zero() };
+            while let Some(class) = next {
+                let surplus = offers[class].first().map_or(0, |offer| offer.surplus);
+                reach.surplus = reach.surplus.max(surplus);
+                reach.allocatable = reach.allocatable.max(classes.classes[class].allocatable);
+                next = serving.next_of_both(stocked, class + 1);
+            }
+            reach
+        });
+        Some(found)
     }
 
     pub(super) fn put(&mut self, class: usize, shard: u32, surplus: u32) {

@@ -38,25 +38,32 @@ impl Shard {
         }
         let holdings = shared.holdings.load_full();
         shared.follow_time(&holdings);
-        let mut events = Vec::new();
         if !holdings.releasing.is_empty() {
-            self.let_go_of_moving().await;
-            let label = holdings.releasing.domains.first().map(|domain| domain.key.as_str());
-            let busy = self.busy(label).await;
-            let quiet = quiet(&holdings.releasing, busy, shared.announced());
-            if !quiet.is_empty() {
-                events.push(Event::Quiet(quiet));
-            }
+            self.release_quiet(shared).await;
         }
         self.settle_received(shared).await;
-        events.extend(self.drained(shared, &holdings).await);
-        for event in events {
+        for event in self.drained(shared, &holdings).await {
             // Between looking and taking it in the coordinator may have had its say.
             if let Err(refused) = self.take(shared, &event).await {
                 tracing::debug!(%refused, "what was due is not any more");
             }
         }
         self.publish_holdings(shared);
+    }
+
+    /// Lets go of lost keys on which nothing is under way. Looked at and taken in within
+    /// one turn: a key that came back and went again in between may be at work anew.
+    async fn release_quiet(&self, shared: &Shared) {
+        self.let_go_of_moving().await;
+        let _turn = shared.writer.lock().await;
+        let holdings = shared.holdings.load_full();
+        let label = holdings.releasing.domains.first().map(|domain| domain.key.as_str());
+        let busy = self.busy(label).await;
+        let quiet = quiet(&holdings.releasing, busy, shared.announced());
+        if !quiet.is_empty() {
+            // Never refused.
+            drop(self.take_in_turn(shared, &Event::Quiet(quiet)).await);
+        }
     }
 
     /// Gives back received machines that are bound, gone, unused or unwanted.

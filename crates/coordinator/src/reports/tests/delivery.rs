@@ -148,7 +148,7 @@ fn elsewhere(ack: &wire::ReportAck) -> Vec<String> {
 #[test]
 fn a_claimed_cluster_is_bound_when_its_owner_is_removed() {
     let mut leader = Leader::new();
-    let digest = bigfleet_model::digest::of_set(["k"].into_iter());
+    let digest = bigfleet_model::digest::of_set(["k"]);
     let sees = |shard: &str, cycle, named: bool| wire::ShardReport {
         cluster_digest: digest,
         cluster_ids: named.then(|| "k".to_owned()).into_iter().collect(),

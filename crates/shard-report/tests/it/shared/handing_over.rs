@@ -48,6 +48,8 @@ async fn a_key_is_released_only_when_nothing_is_under_way_on_it() {
             let of_now = |last: &ShardReport| last.assignment_version == 6;
             reports.last().is_some_and(|last| of_now(last) && releasing(last).0 == 0)
         };
+        pass(5).await;
+        assert!(one.metric("bigfleet_shard_holdings_age_seconds{holding=\"releasing\"} ") >= 3.0);
         one.coordinator.wait_for("the release", released, PATIENCE).await.expect("released");
         assert!(began.elapsed() > Duration::from_secs(at_least), "{:?}", began.elapsed());
         one.stop().await;

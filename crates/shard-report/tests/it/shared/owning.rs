@@ -1,13 +1,21 @@
 //! Each machine has one owner, and nobody else touches it.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use bigfleet_model::MachineState;
+use bigfleet_net::tls::Security;
 use bigfleet_provider::{
     Configure, Identity, Provider, Secret, Stamped,
-    fake::{Fake, Method, Script},
+    fake::{Fake, LoggedCall, Method, Script},
 };
-use bigfleet_scripted::operator::Answer;
+use bigfleet_scripted::{
+    cluster::{Churn, Cluster, Shape},
+    member::Member,
+    operator::{Answer, Operator, OperatorOptions},
+};
 use bigfleet_wire::v1alpha1::QuotaSlice;
 
 use crate::shared::rig::{
@@ -49,6 +57,41 @@ async fn coordinator_inv_i1_two_shards_share_a_provider_from_an_empty_start() {
     }
     one.stop().await;
     two.stop().await;
+}
+
+/// An hour of restless clusters: no machine is changed by two, by the provider's account.
+#[tokio::test(start_paused = true)]
+async fn coordinator_inv_i1_an_hour_of_churn() {
+    let fake = provider();
+    let sharers = [Sharer::start(&fake, "one").await, Sharer::start(&fake, "two").await];
+    let mut members = Vec::new();
+    for (sharer, (zone, cluster)) in sharers.iter().zip([("a", "c1"), ("b", "c2")]) {
+        let mut demand = Cluster::new(cluster, 7);
+        demand.deploy(&Shape::new(4_000, 16 << 30), 5);
+        demand.set_churn(Churn { replaced: 10, scaled: 50 });
+        let options = OperatorOptions::new(cluster);
+        let operator = Operator::new(&sharer.addr, &Security::Plaintext, options);
+        members.push(Member::start(operator, demand, Duration::from_secs(10)));
+        sharer.assign(assignment(5, &[zone], &[cluster])).await;
+    }
+    let mut callers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut calls = 0;
+    // The provider remembers a while.
+    for _ in 0..60 {
+        pass(60).await;
+        for LoggedCall { token, machine, .. } in fake.calls() {
+            let Some(token) = token.filter(|_| !machine.starts_with("epoch")) else { continue };
+            callers.entry(machine).or_default().insert(token.shard_id.to_string());
+            calls += 1;
+        }
+        fake.clear_calls();
+    }
+    assert!(callers.values().all(|callers| callers.len() == 1), "{callers:?}");
+    assert!(callers.len() > 8 && calls > 200, "{} machines, {calls} calls", callers.len());
+    drop(members);
+    for sharer in sharers {
+        sharer.stop().await;
+    }
 }
 
 /// What is bound is its cluster's, wherever it stands; unbound, it is its domain's.
