@@ -218,11 +218,10 @@ impl World {
             let acts = match entry.record.state {
                 MachineState::Speculative => vec![Act::Create(None)],
                 MachineState::Configured => vec![Act::Drain],
+                // A Delete is as good as a Configure to whoever else could have the machine.
                 MachineState::Idle => {
                     let stamp = Arc::new(Stamp { priority: Some(0), ..Stamp::default() });
-                    let configure =
-                        clusters.iter().map(|one| Act::Configure(one.clone(), stamp.clone()));
-                    configure.chain([Act::Delete]).collect()
+                    clusters.iter().map(|one| Act::Configure(one.clone(), stamp.clone())).collect()
                 }
                 _ => Vec::new(),
             };
