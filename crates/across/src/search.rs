@@ -168,11 +168,7 @@ impl World {
             free(vec![Step::Tend(number, true)]);
         }
         match &process.listing {
-            None => free(vec![
-                Step::BeginList(number),
-                Step::Read(number),
-                Step::Merge(number),
-            ]),
+            None => free(vec![Step::BeginList(number), Step::Read(number), Step::Merge(number)]),
             Some(listing) if listing.records.is_none() => free(vec![Step::Read(number)]),
             Some(_) => free(vec![Step::Merge(number)]),
         }

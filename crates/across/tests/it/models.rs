@@ -66,7 +66,10 @@ fn look(what: &str, world: &World, limits: Limits) {
         Ok(found) => {
             let took = began.elapsed();
             eprintln!("{what}: {found:?} in {took:?}");
-            assert!(found.complete || std::env::var("BIGFLEET_MEASURE").is_ok(), "{what} is larger than it may be: {found:?}");
+            assert!(
+                found.complete || std::env::var("BIGFLEET_MEASURE").is_ok(),
+                "{what} is larger than it may be: {found:?}"
+            );
         }
         Err(broken) => panic!("{what}: {broken}"),
     }
