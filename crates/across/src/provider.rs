@@ -119,10 +119,10 @@ impl Provider {
                 let Some(held) = self.machines.get_mut(&call.machine) else {
                     return Answer::Refused;
                 };
-                let binding = call.cluster.clone().map(|cluster| Binding {
-                    cluster,
-                    metadata: BTreeMap::new(),
-                });
+                let binding = call
+                    .cluster
+                    .clone()
+                    .map(|cluster| Binding { cluster, metadata: BTreeMap::new() });
                 effects.apply(&mut held.machine, News { binding, ..News::default() });
                 if call.kind == Kind::Configure {
                     held.machine.stamp = call.stamp.clone();

@@ -172,30 +172,61 @@ impl Random {
 
     fn next(&mut self) -> Step {
         let shard = self.shard();
-        let nothing = Step::Pass(Duration::from_millis(100));
         match self.dice.below(100) {
-            0..=9 => Step::Report(shard),
-            10..=33 => self.message(),
-            34..=43 => Step::Write(shard),
-            44..=50 => Step::Tend(shard, false),
-            51..=57 => self.list(shard),
-            58..=67 => self.act(shard),
-            68..=73 => self.call(),
-            74..=78 => {
-                let machine = self.machine();
-                match self.world.is_moving(&machine) {
-                    true => Step::Finish(machine),
-                    false => self.fail(machine),
-                }
-            }
-            79..=82 => Step::Announce(shard),
-            83..=86 => self.life(shard),
-            87..=90 => self.command(),
-            91..=92 => Step::Upkeep,
-            93..=94 => self.lead(),
+            0..=45 => self.go_on(shard),
+            46..=57 => self.act(shard),
+            58..=67 => Step::Report(shard),
+            68..=72 => Step::BeginList(shard),
+            73..=79 => Step::Tend(shard, false),
+            80..=84 => self.life(shard),
+            85..=90 => self.command(),
+            91 => Step::Upkeep,
+            92..=94 => self.lead(),
             95 => self.lack(shard),
-            96..=98 => self.pass(),
-            _ => nothing,
+            96 => {
+                let machine = self.machine();
+                self.fail(machine)
+            }
+            _ => self.pass(),
+        }
+    }
+
+    /// Something that has begun gets one step further.
+    fn go_on(&mut self, other: usize) -> Step {
+        let mut begun = Vec::new();
+        for (number, shard) in self.world.shards.iter().enumerate() {
+            let Some(process) = &shard.process else { continue };
+            if process.writing.is_some() {
+                begun.push(Step::Write(number));
+            }
+            match process.listing.as_ref().map(|listing| listing.records.is_some()) {
+                Some(true) => begun.push(Step::Merge(number)),
+                Some(false) => begun.push(Step::Read(number)),
+                None => {}
+            }
+            begun.extend(shard.queued().into_iter().map(|machine| Step::Send(number, machine)));
+            // What the provider was not told yet takes its time.
+            if !process.announced && self.dice.percent(30) {
+                begun.push(Step::Announce(number));
+            }
+        }
+        for _ in 0..self.world.rpcs.len() {
+            begun.push(self.message());
+        }
+        for _ in 0..self.world.calls.len() {
+            // So do calls.
+            if self.dice.percent(30) {
+                begun.push(self.call());
+            }
+        }
+        for machine in self.world.machines() {
+            if self.dice.percent(30) && self.world.is_moving(&machine) {
+                begun.push(Step::Finish(machine));
+            }
+        }
+        match begun.is_empty() {
+            true => Step::Report(other),
+            false => begun.swap_remove(self.dice.below(begun.len())),
         }
     }
 
@@ -206,16 +237,6 @@ impl Random {
             1 if self.faults.losses => Step::Lose(at),
             2..=8 => Step::Deliver(at, self.dice.percent(40)),
             _ => Step::Forward(at, self.dice.percent(40)),
-        }
-    }
-
-    fn list(&mut self, shard: usize) -> Step {
-        let process = self.world.shards[shard].process.as_ref();
-        let listing = process.map(|process| process.listing.as_ref());
-        match listing {
-            Some(Some(listing)) if listing.records.is_some() => Step::Merge(shard),
-            Some(Some(_)) => Step::Read(shard),
-            Some(None) | None => Step::BeginList(shard),
         }
     }
 
@@ -277,11 +298,11 @@ impl Random {
             return Step::Start(shard);
         }
         match self.dice.below(20) {
-            0..=5 if self.faults.crashes => Step::Crash(shard),
+            0..=7 if self.faults.crashes => Step::Crash(shard),
             // A fresh disk has no fleet: it would follow whoever answers first.
-            6..=7 if self.faults.disks && alone => Step::LoseDisk(shard),
-            8 if self.faults.removals && alone => Step::Remove(shard),
-            9..=10 => {
+            8..=10 if self.faults.disks && alone => Step::LoseDisk(shard),
+            11 if self.faults.removals && alone => Step::Remove(shard),
+            12..=13 => {
                 let latched = |process: &crate::shard::Process| process.latched;
                 match self.world.shards[shard].process.as_ref().is_some_and(latched) {
                     true => Step::Crash(shard),
@@ -323,13 +344,12 @@ impl Random {
 
     /// Demand that appears and disappears.
     fn lack(&mut self, shard: usize) -> Step {
-        let requirement = |key: &str, operator: Operator, value: &str| {
-            wire::NodeSelectorRequirement {
+        let requirement =
+            |key: &str, operator: Operator, value: &str| wire::NodeSelectorRequirement {
                 key: key.to_owned(),
                 operator: operator.into(),
                 values: vec![value.to_owned()],
-            }
-        };
+            };
         let mut lacks = Vec::new();
         for _ in 0..self.dice.below(3) {
             let zone = ZONES[self.dice.below(ZONES.len())];
@@ -377,9 +397,7 @@ impl Random {
             0 => Command::UnassignDomain { domain },
             1..=2 => Command::AssignDomain { domain, shard: to },
             3..=7 => match self.dice.one(&rows).cloned() {
-                Some((Key::Domain(domain), Some(from))) => {
-                    Command::MoveDomain { domain, from, to }
-                }
+                Some((Key::Domain(domain), Some(from))) => Command::MoveDomain { domain, from, to },
                 Some((Key::Cluster(cluster), Some(from))) => {
                     // Its operator is pointed at the other shard, sooner or later.
                     let name = bigfleet_model::ClusterId::from(cluster.as_str());

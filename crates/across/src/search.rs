@@ -168,11 +168,7 @@ impl World {
             free(vec![Step::Tend(number, true)]);
         }
         match &process.listing {
-            None => free(vec![
-                Step::BeginList(number),
-                Step::Read(number),
-                Step::Merge(number),
-            ]),
+            None => free(vec![Step::BeginList(number), Step::Read(number), Step::Merge(number)]),
             Some(listing) if listing.records.is_none() => free(vec![Step::Read(number)]),
             Some(_) => free(vec![Step::Merge(number)]),
         }
@@ -218,11 +214,10 @@ impl World {
             let acts = match entry.record.state {
                 MachineState::Speculative => vec![Act::Create(None)],
                 MachineState::Configured => vec![Act::Drain],
+                // A Delete is as good as a Configure to whoever else could have the machine.
                 MachineState::Idle => {
                     let stamp = Arc::new(Stamp { priority: Some(0), ..Stamp::default() });
-                    let configure =
-                        clusters.iter().map(|one| Act::Configure(one.clone(), stamp.clone()));
-                    configure.chain([Act::Delete]).collect()
+                    clusters.iter().map(|one| Act::Configure(one.clone(), stamp.clone())).collect()
                 }
                 _ => Vec::new(),
             };

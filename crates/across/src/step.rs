@@ -123,7 +123,9 @@ impl World {
                 let over = self.over(shard);
                 self.with(shard, |process| process.merge(over));
             }
-            Step::Act(shard, machine, act) => self.with(shard, |process| process.act(&machine, act)),
+            Step::Act(shard, machine, act) => {
+                self.with(shard, |process| process.act(&machine, act))
+            }
             Step::Send(shard, machine) => self.send(shard, &machine),
             Step::Arrive(at) => self.arrive(at),
             Step::Drop(at) => {
@@ -268,10 +270,8 @@ impl World {
                 match answer {
                     Ok(ack) if alive => self.shards[rpc.shard].answered(rpc.cycle, *ack),
                     Err(why) if alive => {
-                        let stale = matches!(
-                            why,
-                            Unanswered::Rejected(Rejected::StaleEpoch { .. })
-                        );
+                        let stale =
+                            matches!(why, Unanswered::Rejected(Rejected::StaleEpoch { .. }));
                         self.shards[rpc.shard].missed(rpc.cycle, stale);
                     }
                     Ok(_) | Err(_) => {}

@@ -206,15 +206,13 @@ impl Tier {
                 }
                 next(working.term, Stage::Registered(report))
             }
-            Stage::Registered(report) => {
-                match self.reports.take(&self.state, *report, clocks) {
-                    Err(rejected) => Progress::Unanswered(Unanswered::Rejected(rejected)),
-                    Ok(mut taken) => {
-                        let commands = batches(std::mem::take(&mut taken.commands));
-                        next(working.term, Stage::Taken(Rc::new(taken), commands))
-                    }
+            Stage::Registered(report) => match self.reports.take(&self.state, *report, clocks) {
+                Err(rejected) => Progress::Unanswered(Unanswered::Rejected(rejected)),
+                Ok(mut taken) => {
+                    let commands = batches(std::mem::take(&mut taken.commands));
+                    next(working.term, Stage::Taken(Rc::new(taken), commands))
                 }
-            }
+            },
             Stage::Taken(taken, mut commands) => {
                 if !commands.is_empty() {
                     let command = commands.remove(0);

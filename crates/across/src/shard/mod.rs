@@ -244,7 +244,8 @@ impl Process {
     pub(crate) fn describe_rest(&self, text: &mut String) -> std::fmt::Result {
         use std::fmt::Write;
         let listed = self.listed.map(|listed| listed >= self.revision);
-        let rest = (self.attempts.min(3), self.waits_for.is_some(), self.in_force_key, listed);
+        let attempts = if self.reported { 0 } else { self.attempts };
+        let rest = (attempts, self.waits_for.is_some(), self.in_force_key, listed);
         write!(text, " {rest:?} {:?} {:?}", self.writing, self.todo)?;
         for (id, Entry { record, pending, hold }) in &self.desk {
             write!(text, ";{id} {:?} {:?} {pending:?} {hold:?}", record.state, record.cluster)?;

@@ -4,7 +4,7 @@
 use bigfleet_across::Random;
 
 const SEEDS: u64 = 800;
-const STEPS: usize = 300;
+const STEPS: usize = 500;
 
 fn number(name: &str) -> Option<u64> {
     Some(std::env::var(name).ok()?.parse().expect(name))
