@@ -10,8 +10,8 @@ use bigfleet_shard::holdings::{
     fleet::{self, Foreign},
 };
 use bigfleet_wire::v1alpha1::{
-    Assignment, BoundElsewhere, CoordinatorInstruction, InstructAck, ReportAck, coordinator_instruction::Payload,
-    instruct_ack::Outcome,
+    Assignment, BoundElsewhere, CoordinatorInstruction, InstructAck, ReportAck,
+    coordinator_instruction::Payload, instruct_ack::Outcome,
 };
 
 use crate::{
