@@ -38,6 +38,11 @@ fn half() -> Shape {
     Shape::new(4_000, 8 << 30)
 }
 
+/// So many pods run: what a cluster knew before it was scaled does not count.
+fn met_with(pods: usize) -> impl FnMut(&Standing) -> bool {
+    move |now| met(now) && now.live == pods
+}
+
 fn zones(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
@@ -94,7 +99,7 @@ async fn coordinator_inv_i1_two_shards_share_a_provider() {
     for member in &restless {
         member.cluster().set_churn(Churn::default());
         member.cluster().scale(0, 4);
-        member.wait_for("met demand again", met, PATIENCE).await.unwrap();
+        member.wait_for("met demand again", met_with(4), PATIENCE).await.unwrap();
     }
     let callers = all.tap.by_caller();
     assert!(callers["one"].is_disjoint(&callers["two"]), "{callers:?}");
@@ -108,7 +113,7 @@ async fn coordinator_inv_i1_two_shards_share_a_provider() {
     all.until_settled().await;
     // What is unbound there is the other's now, what is bound stays its cluster's.
     second.cluster().scale(0, 20);
-    second.wait_for("more than one zone has", met, PATIENCE).await.unwrap();
+    second.wait_for("more than one zone has", met_with(20), PATIENCE).await.unwrap();
     assert!(met(&first.standing()));
     assert_eq!(ids(all.serving("c1").await), before);
     assert_eq!(all.zones_of("two").await, zones(&["zone-a", "zone-b"]));
