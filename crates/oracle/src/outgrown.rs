@@ -44,6 +44,22 @@ impl Cycle<'_> {
         }
     }
 
+    /// At the end of its tier: what was credited since may house the need, so it lets go
+    /// of what it no longer needs (§6.5).
+    pub(crate) fn let_outgrown_go(&mut self, need: usize) {
+        let mut outgrown: Vec<usize> =
+            self.all().filter(|machine| self.outgrown_by[*machine] == Some(need)).collect();
+        outgrown.sort_by(|a, b| keep_order(self.machine(*a), self.machine(*b)));
+        let mut residual = self.unready_residual(need);
+        for machine in outgrown {
+            if self.lowers(need, machine, &residual) {
+                residual.sub_sat_assign(&self.contribution(need, machine));
+            } else {
+                self.outgrown_by[machine] = None;
+            }
+        }
+    }
+
     /// After Phase 1: what nobody has of the kinds that a need without `Same` outgrew
     /// stays, as far as it is still unhoused and only what has some of everything it
     /// lacks (§8).

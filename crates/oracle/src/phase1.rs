@@ -87,6 +87,9 @@ fn assign_tier(cycle: &mut Cycle<'_>, mut tier: Vec<usize>) -> Vec<usize> {
     for need in spread {
         cycle.balance(need);
     }
+    for need in everybody.iter().copied() {
+        cycle.let_outgrown_go(need);
+    }
     everybody
 }
 

@@ -174,6 +174,7 @@ impl Phase1<'_> {
         for &need in others {
             self.credit(need, Reach::at_first(self.world.needs[need].is_quiet()));
         }
+        let outgrown = self.world.outgrown.len();
         for &need in &needs {
             self.keep_outgrown(need);
         }
@@ -206,6 +207,7 @@ impl Phase1<'_> {
             }
             self.balance(need);
         }
+        self.let_outgrown_go(outgrown);
         let held = |need: &PreparedIx| {
             let row = &self.world.needs[*need];
             row.held.is_some() && !row.is_parked() && !row.is_covered()

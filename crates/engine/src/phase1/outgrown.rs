@@ -46,6 +46,26 @@ impl Phase1<'_> {
             }
         }
     }
+
+    /// At the end of a tier, of those that were kept in it: what was credited since may
+    /// house their needs.
+    pub(super) fn let_outgrown_go(&mut self, first: usize) {
+        let kept = self.world.outgrown.split_off(first);
+        for of_need in kept.chunk_by(|a, b| a.1 == b.1) {
+            let need = of_need[0].1;
+            let mut open = open_residual(self.world, need);
+            for &(machine, _) in of_need {
+                let class = self.world.machines.rows[machine].class;
+                let capacity = &self.world.classes[class].capacity;
+                if lowers(&open, capacity) {
+                    open.sub_sat_assign(capacity);
+                    self.world.outgrown.push((machine, need));
+                } else {
+                    self.world.let_go(machine);
+                }
+            }
+        }
+    }
 }
 
 /// What the Configured machines that a need is credited with leave open.

@@ -20,21 +20,24 @@ impl World {
         }
     }
 
+    /// A machine is unclaimed again. It stays listed.
+    pub(crate) fn let_go(&mut self, machine: MachineIx) {
+        let row = &mut self.machines.rows[machine];
+        row.claimant = None;
+        if let Some(number) = row.run {
+            let run = &mut self.runs[number];
+            run.claimed -= 1;
+            (run.next, run.view) = (0, 0);
+            if run.open_at.is_none() {
+                self.open_or_close(number);
+            }
+        }
+    }
+
     /// At the end of a cycle.
     pub(crate) fn let_outgrown_go(&mut self) {
         let mut outgrown = std::mem::take(&mut self.outgrown);
-        for (machine, _) in &outgrown {
-            let row = &mut self.machines.rows[*machine];
-            row.claimant = None;
-            if let Some(number) = row.run {
-                let run = &mut self.runs[number];
-                run.claimed -= 1;
-                (run.next, run.view) = (0, 0);
-                if run.open_at.is_none() {
-                    self.open_or_close(number);
-                }
-            }
-        }
+        outgrown.iter().for_each(|(machine, _)| self.let_go(*machine));
         outgrown.sort_unstable();
         self.outgrown = outgrown;
     }

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use bigfleet_engine::{CycleInput, CycleOutput, NeedKey, decide};
+use bigfleet_engine::{CycleInput, CycleOutput, NeedKey, Verdict, decide};
 use bigfleet_model::{Fingerprint, MachineId, MachineState, Stamp, Totals, WhenUnsatisfiable};
 use bigfleet_oracle::worlds::{SplitMix64, world};
 
@@ -95,18 +95,19 @@ fn inv_28_equal_gangs_never_exchange_machines() {
         let input = restamped(seed);
         let (owners, output) = (owners(&input), decide(&input));
         let mut took: Vec<(NeedKey, NeedKey)> = Vec::new();
-        let units: BTreeMap<NeedKey, &Totals> =
-            output.verdicts.iter().map(|verdict| (key(verdict), &verdict.min_unit)).collect();
+        let size = |verdict: &Verdict| (verdict.aggregate.clone(), verdict.min_unit.clone());
+        let sizes: BTreeMap<NeedKey, (Totals, Totals)> =
+            output.verdicts.iter().map(|verdict| (key(verdict), size(verdict))).collect();
         for (key, verdict, machines) in claims(&output) {
             if verdict.domain.is_none() || verdict.folded > 0 {
                 continue;
             }
             for owner in machines.iter().filter_map(|machine| owners.get(machine)) {
                 tried += 1;
-                // Gangs of another kind or unit may each leave a machine behind, moving to
+                // Gangs of another kind or size may each leave a machine behind, moving to
                 // where they are satisfiable.
                 let equal = owner.fingerprint == key.fingerprint
-                    && units.get(owner) == Some(&&verdict.min_unit);
+                    && sizes.get(owner) == Some(&size(verdict));
                 if *owner != key && equal {
                     took.push((key.clone(), owner.clone()));
                 }
