@@ -26,7 +26,7 @@ impl Dice {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
         word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -36,7 +36,7 @@ impl Dice {
 
     /// Below `bound`; 0 if that is 0.
     pub fn below(&mut self, bound: usize) -> usize {
-        self.next() as usize % bound.max(1)
+        self.draw() as usize % bound.max(1)
     }
 
     /// So often out of a hundred.
@@ -63,6 +63,8 @@ struct Faults {
     restores: bool,
     removals: bool,
     failures: bool,
+    /// Calls, and first words, are on their way for long.
+    lingering: bool,
 }
 
 /// A walk.
@@ -109,6 +111,7 @@ impl Random {
             restores: often(),
             removals: often(),
             failures: often(),
+            lingering: often(),
         };
         let trace = trace.then(Vec::new);
         let mut walk = Self { dice, faults, world, trace, transfers: 0 };
@@ -146,8 +149,12 @@ impl Random {
     /// So many steps, then the end of all faults.
     pub fn walk(&mut self, steps: usize) -> Result<(), String> {
         for _ in 0..steps {
-            let step = self.next();
-            self.step(step)?;
+            if self.dice.percent(4) {
+                self.brisk()?;
+            } else {
+                let step = self.next();
+                self.step(step)?;
+            }
         }
         if let Some(trace) = &mut self.trace {
             trace.push("faults stop".to_owned());
@@ -191,8 +198,28 @@ impl Random {
         }
     }
 
+    /// A shard hears all that there is to hear, and does what is due.
+    fn brisk(&mut self) -> Result<(), String> {
+        let shard = self.shard();
+        for _ in 0..2 {
+            let at = self.world.rpcs.len();
+            let steps = [
+                Step::Report(shard),
+                Step::Deliver(at, false),
+                Step::Forward(at, false),
+                Step::Write(shard),
+                Step::Write(shard),
+                Step::Tend(shard, false),
+                Step::Write(shard),
+            ];
+            steps.into_iter().try_for_each(|step| self.step(step))?;
+        }
+        Ok(())
+    }
+
     /// Something that has begun gets one step further.
     fn go_on(&mut self, other: usize) -> Step {
+        let slow = if self.faults.lingering { 3 } else { 30 };
         let mut begun = Vec::new();
         for (number, shard) in self.world.shards.iter().enumerate() {
             let Some(process) = &shard.process else { continue };
@@ -206,7 +233,7 @@ impl Random {
             }
             begun.extend(shard.queued().into_iter().map(|machine| Step::Send(number, machine)));
             // What the provider was not told yet takes its time.
-            if !process.announced && self.dice.percent(30) {
+            if !process.announced && self.dice.percent(slow) {
                 begun.push(Step::Announce(number));
             }
         }
@@ -215,7 +242,7 @@ impl Random {
         }
         for _ in 0..self.world.calls.len() {
             // So do calls.
-            if self.dice.percent(30) {
+            if self.dice.percent(slow) {
                 begun.push(self.call());
             }
         }

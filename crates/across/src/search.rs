@@ -67,7 +67,7 @@ pub fn search(start: World, limits: Limits) -> Result<Found, String> {
     let mut stack = vec![Node { world: start, limits, trail: 0 }];
     while let Some(node) = stack.pop() {
         found.states += 1;
-        if every > 0 && found.states % every == 0 {
+        if every > 0 && found.states.is_multiple_of(every) {
             found.settled += 1;
             let mut end = node.world.clone();
             end.settle().map_err(|broken| told(&trail, node.trail, &broken))?;

@@ -266,7 +266,7 @@ impl World {
                 (old, tier.work(*working, now))
             }
             Place::Answering(answer) => {
-                let alive = self.is_current(&rpc.shard, rpc.epoch);
+                let alive = self.is_current(rpc.shard, rpc.epoch);
                 match answer {
                     Ok(ack) if alive => self.shards[rpc.shard].answered(rpc.cycle, *ack),
                     Err(why) if alive => {
@@ -287,8 +287,8 @@ impl World {
         self.rpcs.insert(at, rpc);
     }
 
-    fn is_current(&self, shard: &usize, epoch: i64) -> bool {
-        self.shards[*shard].process.as_ref().is_some_and(|process| process.epoch == epoch)
+    fn is_current(&self, shard: usize, epoch: i64) -> bool {
+        self.shards[shard].process.as_ref().is_some_and(|process| process.epoch == epoch)
     }
 
     fn missed(&mut self, rpc: &Rpc, stale: bool) {
@@ -296,7 +296,7 @@ impl World {
             (other.shard, other.epoch, other.cycle) == (rpc.shard, rpc.epoch, rpc.cycle)
         };
         // Its copy is still on its way.
-        if self.is_current(&rpc.shard, rpc.epoch) && !self.rpcs.iter().any(twin) {
+        if self.is_current(rpc.shard, rpc.epoch) && !self.rpcs.iter().any(twin) {
             self.shards[rpc.shard].missed(rpc.cycle, stale);
         }
     }
@@ -331,7 +331,7 @@ impl World {
     /// A caller hears an answer, or that there is none.
     fn answer(&mut self, flying: &Flying, answer: Option<Answer>) {
         let call: &Call = &flying.call;
-        if self.is_current(&flying.shard, call.token.epoch) {
+        if self.is_current(flying.shard, call.token.epoch) {
             let truth = self.provider.machine(&call.machine).cloned();
             self.with(flying.shard, |process| process.called(call, answer, truth.as_ref()));
         }

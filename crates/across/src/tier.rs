@@ -109,7 +109,7 @@ impl Tier {
         let term = coordinator_term(&fleet, consensus_term);
         // Ids are drawn from this: no two leaders draw the same ones.
         let mut dice = Dice::seeded(u64::try_from(term).unwrap_or_default());
-        let (first, second) = (dice.next(), dice.next());
+        let (first, second) = (dice.draw(), dice.draw());
         Self {
             reports: Reports::new(term, LivenessLimits::default(), first),
             rebalancer: Rebalancer::new(settings.clone(), now, second),

@@ -42,7 +42,7 @@ impl Shard {
     fn is_done_with(&self, now: Duration, all_due: bool) -> Option<Event> {
         let process = self.process.as_ref()?;
         let assignment = self.holdings.assignment.as_ref()?;
-        if !process.listed.is_some_and(|listed| listed >= process.revision) {
+        if process.listed.is_none_or(|listed| listed < process.revision) {
             return None;
         }
         let is_done = |one: &&TransferMachine| {

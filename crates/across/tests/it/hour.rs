@@ -71,7 +71,7 @@ impl Hour {
                 self.commit(Command::AssignDomain { domain, shard: shard.into() });
             }
         }
-        if second % 30 == 0 {
+        if second.is_multiple_of(30) {
             let most = if self.moving { SLOTS + 5 } else { SLOTS + 1 };
             for cluster in ["x", "y"] {
                 let machines = self.dice.below(most);
@@ -118,7 +118,7 @@ impl Hour {
         if second % 10 == 3 * shard as u64 || !reported {
             self.step(Step::Report(shard));
         }
-        if second % 5 == 0 {
+        if second.is_multiple_of(5) {
             self.world.list(shard).unwrap();
         }
         self.step(Step::Tend(shard, false));

@@ -1,5 +1,6 @@
 //! Every way through small worlds: two shards, one or two domains, one change of each
-//! kind, and one of each mishap at any time.
+//! kind, and one of each mishap at any time. The largest of them, minutes in all, are looked
+//! at with `BIGFLEET_ALL_WAYS`.
 
 use std::time::Instant;
 
@@ -66,10 +67,7 @@ fn look(what: &str, world: &World, limits: Limits) {
         Ok(found) => {
             let took = began.elapsed();
             eprintln!("{what}: {found:?} in {took:?}");
-            assert!(
-                found.complete || std::env::var("BIGFLEET_MEASURE").is_ok(),
-                "{what} is larger than it may be: {found:?}"
-            );
+            assert!(found.complete, "{what} is larger than it may be: {found:?}");
         }
         Err(broken) => panic!("{what}: {broken}"),
     }
@@ -92,7 +90,12 @@ fn mishaps() -> Vec<(&'static str, Limits)> {
 }
 
 fn every_mishap(what: &str, world: &World, commands: &[Command]) {
+    let all = std::env::var("BIGFLEET_ALL_WAYS").is_ok() || what == "a domain moves";
     for (mishap, limits) in mishaps() {
+        let large = limits.crashes + limits.disks > 0 && limits.acts > 0;
+        if large && !all {
+            continue;
+        }
         let limits = Limits { commands: commands.to_vec(), ..limits };
         look(&format!("{what}, {mishap}"), world, limits);
     }

@@ -1,5 +1,15 @@
 //! Walks by seed. `BIGFLEET_SEED` replays one and tells every step of it;
 //! `BIGFLEET_MORE_SEEDS` asks for so many times the usual number.
+//!
+//! Guards of the real code that were broken one by one, each found: by a few hundred walks,
+//! a donor that forgets what it let go of with the next Assignment (I3), a lost key that is
+//! forgotten instead of released, one that counts as released while it is still told as
+//! releasing, an Assignment with keys that somebody has not let go of, `since` not compared
+//! with the version, a hold overwritten by a later move, nobody waited for, machines lent
+//! and still owned, `machines_out` for the donor alone (I1), a recipient that forgets what it
+//! settled, a version kept across generations (I9), `Same` that crosses (I6), a slice that
+//! follows its machine (I5); by `models`, a key let go of with a call under way, a machine
+//! lent before the epoch was announced, a report that is evidence before that (I1).
 
 use bigfleet_across::Random;
 
