@@ -58,7 +58,7 @@ impl Scheduler {
             })
             .filter(|pod| pod.together.is_none() || !incomplete.contains(&pod.workload))
             .collect();
-        waiting.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.name.cmp(&b.name)));
+        waiting.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.name.cmp(&b.name)));
         let mut wishes = Vec::new();
         for pod in &waiting {
             // Also those that were just refused: the rest of a group is no smaller group.
@@ -118,7 +118,7 @@ impl Scheduler {
 
     /// The node whose least important pods matter least, and those pods.
     fn make_room(&self, pod: &PodView, seats: &[Seat<'_>]) -> Option<(usize, Vec<String>)> {
-        let mut found: Option<(i32, usize, Vec<String>)> = None;
+        let mut found: Option<(Rank, usize, Vec<String>)> = None;
         for (at, seat) in seats.iter().enumerate() {
             if !eligible(pod, seat) || !admitted(pod, seat, seats) {
                 continue;
@@ -127,19 +127,19 @@ impl Scheduler {
             let mut lesser: Vec<&&PodView> = seat
                 .pods
                 .iter()
-                .filter(|other| other.priority < pod.priority && !other.leaving)
+                .filter(|other| rank(other) < rank(pod) && !other.leaving)
                 .filter(|other| !self.evicted.contains(&other.uid))
                 .collect();
-            lesser.sort_by_key(|other| other.priority);
+            lesser.sort_by_key(|other| rank(other));
             let mut victims = Vec::new();
-            let mut worst = i32::MIN;
+            let mut worst = (i32::MIN, false);
             for other in lesser {
                 if fits(&pod.needs, &free) {
                     break;
                 }
                 add(&mut free, &other.needs);
                 victims.push(other.uid.clone());
-                worst = worst.max(other.priority);
+                worst = worst.max(rank(other));
             }
             let better = found.as_ref().is_none_or(|(known, ..)| worst < *known);
             if !victims.is_empty() && fits(&pod.needs, &free) && better {
@@ -148,6 +148,14 @@ impl Scheduler {
         }
         found.map(|(_, at, victims)| (at, victims))
     }
+}
+
+type Rank = (i32, bool);
+
+/// Who goes first. Of equals a group does: it can be in few places, and who sits where it must
+/// be could sit elsewhere.
+fn rank(pod: &PodView) -> Rank {
+    (pod.priority, pod.together.is_some())
 }
 
 /// Members of a group wait until one domain has room for all of them.
@@ -168,7 +176,7 @@ fn domains_with_room<'a>(
     let mut domains: BTreeMap<&str, usize> = BTreeMap::new();
     for seat in seats.iter().filter(|seat| eligible(pod, seat)) {
         let mut free = seat.free.clone();
-        let lesser = seat.pods.iter().filter(|other| other.priority < pod.priority);
+        let lesser = seat.pods.iter().filter(|other| rank(other) < rank(pod));
         lesser.for_each(|other| add(&mut free, &other.needs));
         if let Some(domain) = seat.node.labels.get(key).filter(|_| fits(&pod.needs, &free)) {
             *domains.entry(domain).or_default() += 1;
