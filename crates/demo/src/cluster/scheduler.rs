@@ -323,6 +323,18 @@ mod tests {
     }
 
     #[test]
+    fn a_group_goes_before_its_equals() {
+        let mut spread = pod("s0", Workload::Spread);
+        spread.node = Some("n0".to_owned());
+        let mut pods = vec![spread];
+        pods.extend(["g0", "g1", "g2"].map(|name| pod(name, Workload::Group)));
+        assert_eq!(pods[0].priority, pods[1].priority);
+        let wishes = look(&mut Scheduler::default(), &pods, &nodes(&["x", "x", "x", "y"]));
+        let evict = Wish::Evict("s0".to_owned());
+        assert_eq!(wishes, [bind("g0", "n1"), bind("g1", "n2"), evict]);
+    }
+
+    #[test]
     fn spread_pods_keep_apart_and_groups_together() {
         let spread = ["s0", "s1", "s2"].map(|name| pod(name, Workload::Spread));
         let wishes = look(&mut Scheduler::default(), &spread, &nodes(&["x", "x", "y"]));
