@@ -260,8 +260,14 @@ fn nothing_depends_on_a_command_line() {
 }
 
 /// Helpers of tests and generators, which nothing that ships may link.
-const TEST_ONLY: &[&str] =
-    &["bigfleet-testkit", "bigfleet-oracle", "bigfleet-e2e", "bigfleet-charts", "bigfleet-across"];
+const TEST_ONLY: &[&str] = &[
+    "bigfleet-testkit",
+    "bigfleet-oracle",
+    "bigfleet-e2e",
+    "bigfleet-charts",
+    "bigfleet-across",
+    "bigfleet-docs",
+];
 
 #[test]
 fn nothing_that_ships_links_a_helper_of_tests() {
