@@ -295,12 +295,15 @@ impl Neighbourhood {
         Witness::start(self.files(), self.site.provider_client(&Security::Plaintext))
     }
 
-    /// Nothing is on its way, and each machine has one owner.
+    /// Nothing is on its way, and each machine has one owner. A machine that has moved and is
+    /// not used may wait for half an hour with its recipient: while a donor is dead, another
+    /// one may have given its own.
     pub(crate) async fn until_settled(&self) {
         let mut truth = self.site.provider_client(&Security::Plaintext);
         until("one owner for each machine", async || {
             let open = self.on_the_way().await?;
-            (open.transfers.is_empty() && open.releasing.is_empty()).then_some(())?;
+            let arrived = open.transfers.iter().all(|one| one.phase == "moved");
+            (arrived && open.releasing.is_empty()).then_some(())?;
             let machines = truth.list().await?;
             let owners = owners(&self.files(), &machines);
             owners.values().all(|owners| owners.len() == 1).then_some(())
