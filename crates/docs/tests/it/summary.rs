@@ -40,9 +40,13 @@ fn pictures_are_files_of_ours() {
         {
             let file = resolve(&path, &link.target).unwrap();
             assert!(file.starts_with(Path::new("docs")), "{}: {}", path.display(), link.target);
-            let text = std::fs::read_to_string(root().join(&file)).unwrap();
-            let text = text.replace("http://www.w3.org/2000/svg", "");
-            assert!(!text.contains("http"), "{} calls out", file.display());
+            let picture = std::fs::read(root().join(&file)).unwrap();
+            // Only drawings can fetch anything.
+            if file.extension().is_some_and(|kind| kind == "svg") {
+                let text = String::from_utf8(picture).unwrap();
+                let text = text.replace("http://www.w3.org/2000/svg", "");
+                assert!(!text.contains("http"), "{} calls out", file.display());
+            }
         }
     }
 }
