@@ -3,7 +3,7 @@
 //!
 //! [`Holdings`] is one file, replaced whole before its effect is used or reported.
 //! [`Holdings::apply`] is every way in which it changes: a state and an event in, a
-//! state and effects out. Nothing here knows a clock, a network or a disk but [`file`],
+//! state and effects out. Nothing here knows a clock, a network or a disk but [`mod@file`],
 //! so that a model check can drive the very functions that a process runs on.
 
 mod apply;
