@@ -68,10 +68,10 @@ async fn coordinator_inv_i1_an_hour_of_churn() {
     for (sharer, (zone, cluster)) in sharers.iter().zip([("a", "c1"), ("b", "c2")]) {
         let mut demand = Cluster::new(cluster, 7);
         demand.deploy(&Shape::new(4_000, 16 << 30), 5);
-        demand.set_churn(Churn { replaced: 10, scaled: 50 });
+        demand.set_churn(Churn { replaced: 30, scaled: 200 });
         let options = OperatorOptions::new(cluster);
         let operator = Operator::new(&sharer.addr, &Security::Plaintext, options);
-        members.push(Member::start(operator, demand, Duration::from_secs(10)));
+        members.push(Member::start(operator, demand, Duration::from_secs(5)));
         sharer.assign(assignment(5, &[zone], &[cluster])).await;
     }
     let mut callers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
