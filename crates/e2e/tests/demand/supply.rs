@@ -1,24 +1,31 @@
 //! Rows whose end is a machine: a real shard, and a cloud with zones and racks.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, pin::pin, time::Duration};
 
 use bigfleet_crds::{CapacityRequest, Operator, keys};
 use bigfleet_e2e::{
     agent::DURATION,
-    wait::{eventually, sized, throughout, within},
+    wait::{PATIENCE, eventually, sized, throughout, within},
     workload::Workload,
 };
 use bigfleet_wire::v1alpha1::{UnmetDetail, UnmetReason};
-use k8s_openapi::api::{
-    apps::v1::{DaemonSet, Deployment},
-    batch::v1::Job,
-    core::v1::Node,
+use futures_util::StreamExt as _;
+use k8s_openapi::{
+    NamespaceResourceScope,
+    api::{
+        apps::v1::{DaemonSet, Deployment},
+        batch::v1::Job,
+        core::v1::{Node, Pod},
+    },
 };
 use kube::{
-    Api, ResourceExt,
+    Api, Client, Resource, ResourceExt,
     api::{Patch, PatchParams},
+    runtime::watcher::{self, watcher},
 };
+use serde::de::DeserializeOwned;
 use serde_json::json;
+use tokio::time::timeout;
 
 use crate::site::{NOVELTY, POOL, Site};
 
@@ -115,6 +122,8 @@ async fn row_04_a_zone_asked_for_is_the_zone_given(site: &Site) {
 async fn row_06_a_finished_job_is_no_demand(site: &Site) {
     let cluster = &site.cluster;
     cluster.namespace("row-06").await;
+    let request_went = tokio::spawn(first_end::<CapacityRequest>(cluster.client(), "row-06"));
+    let pod_went = tokio::spawn(first_end::<Pod>(cluster.client(), "row-06"));
     let once = in_pool("row-06", "once", "batch").annotate(DURATION, "2s");
     cluster.create(&once.job()).await;
     eventually("its machine comes", || async { site.pool("batch").await.len() == 1 }).await;
@@ -128,9 +137,31 @@ async fn row_06_a_finished_job_is_no_demand(site: &Site) {
         site.requests("row-06").await.is_empty()
     })
     .await;
-    assert_eq!(cluster.pods("row-06", "once").await.len(), 1, "its pod lingers");
     eventually("its machine is given back", || async { site.pool("batch").await.is_empty() }).await;
     cluster.delete::<Job>("row-06", "once").await;
+    // The machine may be gone, and the pod with it, before anybody could look.
+    let both = async { (request_went.await.unwrap(), pod_went.await.unwrap()) };
+    let (request, pod) = timeout(PATIENCE, both).await.expect("request and pod go");
+    assert!(request < pod, "its pod lingers: request until {request}, pod until {pod}");
+}
+
+/// The revision at which the first object of a kind went. All kinds count alike, so that two of
+/// them tell an order that no look could miss.
+async fn first_end<K>(client: Client, namespace: &'static str) -> u64
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + std::fmt::Debug
+        + DeserializeOwned
+        + Send
+        + 'static,
+{
+    let events = watcher(Api::<K>::namespaced(client, namespace), watcher::Config::default());
+    let ends = events.filter_map(|event| async {
+        let Ok(watcher::Event::Delete(object)) = event else { return None };
+        object.resource_version()?.parse().ok()
+    });
+    pin!(ends).next().await.expect("a watch has no end")
 }
 
 async fn row_10_a_comparison_is_approximated(site: &Site) {
