@@ -80,6 +80,9 @@ async fn what_is_hidden_is_not_counted_but_still_explains() {
     assert_eq!(explained["ahead"].as_array().unwrap().len(), 1);
     let detail = a.ok("/api/v1/machines/shard-0/m-1").await;
     assert!(detail["transitions"][1]["clusterId"].is_null());
+    // The other cluster cannot be read: who was never asked is not missed.
+    let unknown = a.get("/api/v1/machines?shard=shard-0&node=node-9").await;
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND, "{}", unknown.text);
     assert_eq!(a.ok("/api/v1/clusters").await["total"], 1);
 }
 

@@ -223,6 +223,7 @@ impl ShardObserve for Script {
         let transition = |cluster: &str| MachineTransition {
             to: MachineState::Configured.into(),
             cluster_id: cluster.to_owned(),
+            error: format!("{cluster} lost a disk"),
             ..MachineTransition::default()
         };
         Ok(Response::new(GetMachineResponse {
@@ -261,6 +262,7 @@ impl ShardObserve for Script {
             cycle,
             need: Some(need(&request.cluster_id, "f")),
             ahead: CLUSTERS.map(ahead).to_vec(),
+            decisions: CLUSTERS.map(|cluster| decision(1, cluster)).to_vec(),
             ..ExplainNeedResponse::default()
         }))
     }
