@@ -16,9 +16,13 @@ use rust_embed::RustEmbed;
 
 use crate::{BasePath, Error};
 
+/// The dashboard's page.
 const INDEX: &str = "index.html";
 
-/// What the app's page says of where it is.
+/// The page of the demo's guide.
+const GUIDE: &str = "guide.html";
+
+/// What a page says of where it is.
 const BASE: &str = "<base href=\"/\">";
 
 #[derive(RustEmbed)]
@@ -27,8 +31,9 @@ struct Dist;
 
 /// Every file of the app, ready to be sent.
 #[derive(Debug)]
-pub(crate) struct Assets {
+pub struct Assets {
     files: HashMap<String, File>,
+    page: &'static str,
     policy: HeaderValue,
 }
 
@@ -43,11 +48,23 @@ struct File {
 
 impl Assets {
     /// For a dashboard under this path; frames may come from Grafana alone.
-    pub(crate) fn new(base: &BasePath, grafana_url: Option<&str>) -> Result<Self, Error> {
+    pub(crate) fn dashboard(base: &BasePath, grafana_url: Option<&str>) -> Result<Self, Error> {
+        Self::new(INDEX, base, grafana_url)
+    }
+
+    /// For the demo's guide.
+    ///
+    /// # Errors
+    /// None but for a file whose hash cannot be sent in a header.
+    pub fn guide() -> Result<Self, Error> {
+        Self::new(GUIDE, &BasePath::default(), None)
+    }
+
+    fn new(page: &'static str, base: &BasePath, grafana_url: Option<&str>) -> Result<Self, Error> {
         let mut files = HashMap::new();
         for path in Dist::iter() {
             if let Some(embedded) = Dist::get(&path) {
-                let plain = if path == INDEX {
+                let plain = if path == page {
                     with_base(&String::from_utf8_lossy(&embedded.data), base).into_bytes()
                 } else {
                     embedded.data.into_owned()
@@ -56,20 +73,21 @@ impl Assets {
                     .iter()
                     .map(|b| format!("{b:02x}"))
                     .collect();
-                let tag = format!("\"{tag}{}\"", if path == INDEX { base.prefix() } else { "" });
+                let tag = format!("\"{tag}{}\"", if path == page { base.prefix() } else { "" });
                 files.insert(path.to_string(), File::new(&path, plain, &tag)?);
             }
         }
         let policy = header(&policy(grafana_url))?;
-        Ok(Self { files, policy })
+        Ok(Self { files, page, policy })
     }
 
     /// The file at this path, or the page that every other path is a view of.
-    pub(crate) fn serve(&self, path: &str, asked: &HeaderMap) -> Response {
+    #[must_use]
+    pub fn serve(&self, path: &str, asked: &HeaderMap) -> Response {
         let path = path.trim_start_matches('/');
         let file = self.files.get(path).or_else(|| {
             // A missing asset is missing: a page in its place would be run as a script.
-            (!path.starts_with("assets/")).then(|| self.files.get(INDEX)).flatten()
+            (!path.starts_with("assets/")).then(|| self.files.get(self.page)).flatten()
         });
         let Some(file) = file else {
             return (StatusCode::NOT_FOUND, "no such file").into_response();
@@ -196,7 +214,7 @@ mod tests {
 
     #[test]
     fn deep_links_get_the_page_and_missing_assets_nothing() {
-        let assets = Assets::new(&BasePath::default(), None).unwrap();
+        let assets = Assets::dashboard(&BasePath::default(), None).unwrap();
         let status = |path: &str| assets.serve(path, &HeaderMap::new()).status();
         assert_eq!(status("/needs"), StatusCode::OK);
         assert_eq!(status("/"), StatusCode::OK);
@@ -206,5 +224,15 @@ mod tests {
         assert!(page.headers().contains_key(CONTENT_SECURITY_POLICY));
         let again = HeaderMap::from_iter([(IF_NONE_MATCH, page.headers()[ETAG].clone())]);
         assert_eq!(assets.serve("/", &again).status(), StatusCode::NOT_MODIFIED);
+    }
+
+    #[test]
+    fn the_guide_is_a_page_of_its_own() {
+        let page = |assets: &Assets| assets.files[assets.page].plain.clone();
+        let guide = Assets::guide().unwrap();
+        assert_ne!(page(&guide), page(&Assets::dashboard(&BasePath::default(), None).unwrap()));
+        assert!(String::from_utf8_lossy(&page(&guide)).contains("assets/guide-"));
+        let answer = guide.serve("/", &HeaderMap::new());
+        assert!(answer.headers().contains_key(CONTENT_SECURITY_POLICY));
     }
 }

@@ -63,7 +63,7 @@ impl Dashboard {
         let metrics = Metrics::default();
         let sources = Sources::new(&config, &metrics, &web)?;
         let guard = Guard::new(&config.auth, &config.base_path, web)?;
-        let assets = Arc::new(Assets::new(&config.base_path, config.grafana_url.as_deref())?);
+        let assets = Arc::new(Assets::dashboard(&config.base_path, config.grafana_url.as_deref())?);
         let streams = Shutdown::new();
         let hub = Hub::new(boot()?, streams.clone(), metrics.viewers.clone());
         let facts = Facts {

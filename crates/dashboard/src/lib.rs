@@ -33,6 +33,7 @@ mod view;
 use self::app::App;
 pub use self::{
     api::Source,
+    assets::Assets,
     auth::{AuthConfig, Cidr, OidcConfig, ProxyConfig},
     base_path::BasePath,
     config::Config,

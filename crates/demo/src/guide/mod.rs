@@ -5,9 +5,12 @@ pub(crate) mod page;
 mod stream;
 mod writes;
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    io::ErrorKind,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use axum::{
@@ -21,6 +24,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
+use bigfleet_dashboard::Assets;
 use bigfleet_net::{listen::ListenAddr, shutdown::Shutdown};
 use bucket::Bucket;
 use serde_json::{Value, json};
@@ -82,7 +86,17 @@ pub(crate) struct Server {
 impl Server {
     /// Takes the address.
     pub(crate) async fn bind(addr: &ListenAddr) -> Result<Self, Error> {
-        let listener = addr.bind().await?;
+        let taken = |error| match error {
+            bigfleet_net::Error::Listen { source, .. } if source.kind() == ErrorKind::AddrInUse => {
+                let problem = format!(
+                    "{addr} is taken, perhaps by another demo; end that one, or write another port, \
+                     127.0.0.1:0 for any that is free"
+                );
+                Error::Flag { flag: "--listen", problem }
+            }
+            other => other.into(),
+        };
+        let listener = addr.bind().await.map_err(taken)?;
         let url = format!("http://{}/", listener.local_addr()?);
         Ok(Self { listener, url })
     }
@@ -96,14 +110,19 @@ impl Server {
     ) -> Result<(), Error> {
         let around = Surroundings { dashboard, session: None };
         let guide = Guide::new(show, around, stop.clone());
-        let app = router(guide).layer(middleware::from_fn(same_machine));
+        let assets = Arc::new(Assets::guide()?);
+        let page = move |request: Request| {
+            let assets = assets.clone();
+            async move { page::page(&assets, &request) }
+        };
+        let app = router(guide).fallback(page).layer(middleware::from_fn(same_machine));
         let until = async move { stop.requested().await };
         axum::serve(self.listener, app).with_graceful_shutdown(until).await?;
         Ok(())
     }
 }
 
-/// The calls of one fleet, and the page.
+/// The calls of one fleet.
 pub(crate) fn router(guide: Arc<Guide>) -> Router {
     Router::new()
         .route("/api/state", get(whole))
@@ -111,7 +130,6 @@ pub(crate) fn router(guide: Arc<Guide>) -> Router {
         .route("/api/demand", post(writes::demand))
         .route("/api/scenario", post(writes::scenario))
         .route("/api/reset", post(writes::reset))
-        .fallback(page::page)
         .with_state(guide)
 }
 

@@ -20,6 +20,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
+use bigfleet_dashboard::Assets;
 use bigfleet_net::shutdown::Shutdown;
 use serde_json::json;
 use table::{Refusal, Secret, Table};
@@ -52,6 +53,7 @@ struct Tenant {
 /// All of them.
 struct Host {
     seed: u64,
+    assets: Assets,
     table: Mutex<Table>,
     tenants: Mutex<HashMap<Secret, Tenant>>,
     /// A fleet that waits for its visitor.
@@ -68,6 +70,7 @@ pub(crate) async fn run(flags: &DemoFlags, stop: &Shutdown) -> Result<(), Error>
     writeln!(std::io::stdout(), "visitors   {}", server.url)?;
     let host = Arc::new(Host {
         seed: flags.seed,
+        assets: Assets::guide()?,
         table: Mutex::default(),
         tenants: Mutex::default(),
         warm: Mutex::default(),
@@ -189,7 +192,7 @@ fn wall(at: Instant, now: Instant) -> i64 {
 async fn dispatch(State(host): State<Arc<Host>>, request: Request) -> Response {
     let path = request.uri().path();
     if !path.starts_with("/api/") {
-        return guide::page::page(request.uri().clone()).await;
+        return guide::page::page(&host.assets, &request);
     }
     let Some(secret) = shown(&request) else {
         let text = "no session; POST /api/session, and send Authorization: Bearer <session>";
@@ -246,6 +249,7 @@ mod tests {
     async fn without_a_session_nothing_is_told_and_after_it_that_it_is_over() {
         let host = Arc::new(Host {
             seed: 0,
+            assets: Assets::guide().unwrap(),
             table: Mutex::default(),
             tenants: Mutex::default(),
             warm: Mutex::default(),
