@@ -5,7 +5,7 @@ use std::{io::Write, path::PathBuf, time::Duration};
 use bigfleet_net::duration;
 use clap::{Parser, Subcommand};
 
-use crate::{Error, cluster::Cluster, needs, nodes, wait, why};
+use crate::{Error, cluster::Cluster, needs, nodes, wait, waiting, why};
 
 /// Why a pod waits for a node, and what comes for it. Reads only.
 #[derive(Debug, Parser)]
@@ -19,7 +19,7 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "NAME")]
     pub context: Option<String>,
 
-    /// Namespace [default: the context's]; `needs` shows all unless it is given
+    /// Namespace [default: the context's]; lists show all unless it is given
     #[arg(short, long, global = true, value_name = "NAME")]
     pub namespace: Option<String>,
 
@@ -33,8 +33,8 @@ pub struct Cli {
 pub enum Command {
     /// Why a pod waits: its request, what the fleet says, the nodes coming for it, what to do
     Why {
-        /// Name of the pod
-        pod: String,
+        /// The pod, as NAME or NAMESPACE/NAME; without one, all pods that wait are listed
+        pod: Option<String>,
     },
     /// Machines on their way and in the cluster, with their nodes and errors
     Nodes,
@@ -42,7 +42,7 @@ pub enum Command {
     Needs,
     /// Wait until a pod runs, telling each turning point; exit 1 at the timeout, with the reason
     Wait {
-        /// Name of the pod
+        /// The pod, as NAME or NAMESPACE/NAME
         pod: String,
         /// How long
         #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
@@ -55,8 +55,13 @@ pub async fn run(cli: Cli, out: &mut (dyn Write + Send)) -> Result<(), Error> {
     let cluster =
         Cluster::connect(cli.kubeconfig.as_deref(), cli.context, cli.namespace.as_deref()).await?;
     match cli.command {
-        Command::Why { pod } => {
-            let picture = cluster.picture(&pod).await?;
+        Command::Why { pod: None } => {
+            let pods = cluster.waiting(cli.namespace.as_deref()).await?;
+            out.write_all(waiting::screen(&pods).as_bytes())?;
+        }
+        Command::Why { pod: Some(pod) } => {
+            let (namespace, pod) = parts(&pod);
+            let picture = cluster.within(namespace).picture(pod).await?;
             out.write_all(why::screen(&picture).as_bytes())?;
         }
         Command::Nodes => out.write_all(nodes::screen(&cluster.machines().await?).as_bytes())?,
@@ -64,7 +69,20 @@ pub async fn run(cli: Cli, out: &mut (dyn Write + Send)) -> Result<(), Error> {
             let requests = cluster.requests(cli.namespace.as_deref()).await?;
             out.write_all(needs::screen(&requests).as_bytes())?;
         }
-        Command::Wait { pod, timeout } => wait::until_running(&cluster, &pod, timeout, out).await?,
+        Command::Wait { pod, timeout } => {
+            let (namespace, pod) = parts(&pod);
+            wait::until_running(&cluster.within(namespace), pod, timeout, out).await?;
+        }
     }
     Ok(())
+}
+
+/// What people write for a pod: its name, after its namespace, or after its kind as kubectl
+/// prints it.
+fn parts(pod: &str) -> (Option<String>, &str) {
+    match pod.split_once('/') {
+        Some(("pod" | "pods", name)) => (None, name),
+        Some((namespace, name)) => (Some(namespace.to_owned()), name),
+        None => (None, pod),
+    }
 }

@@ -8,17 +8,36 @@ use bigfleet_plain::when;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No kubeconfig, or no such context.
+    /// No kubeconfig, or none that can be read.
     #[error("no cluster: {0}; give --kubeconfig or --context, as to kubectl")]
     Kubeconfig(#[from] kube::config::KubeconfigError),
+
+    /// No such context.
+    #[error("the kubeconfig has no context {name}; it has {known}")]
+    NoContext {
+        /// The one asked for.
+        name: String,
+        /// Those that it has.
+        known: String,
+    },
 
     /// The client cannot be made from what the kubeconfig says.
     #[error("no client: {0}")]
     Client(kube::Error),
 
     /// The pod is not there.
-    #[error("pod {0} is not in namespace {1}; see `kubectl get pods -A`")]
-    NoPod(String, String),
+    #[error(
+        "pod {pod} is not in namespace {namespace}{cluster}; `kubectl bigfleet why` lists the pods \
+         that wait, -n and --context look elsewhere"
+    )]
+    NoPod {
+        /// Its name.
+        pod: String,
+        /// Where it was looked for.
+        namespace: String,
+        /// In which cluster, where that has a name.
+        cluster: String,
+    },
 
     /// The kinds are not installed.
     #[error(

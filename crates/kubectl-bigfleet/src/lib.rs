@@ -11,6 +11,7 @@ pub mod needs;
 pub mod nodes;
 pub mod picture;
 pub mod wait;
+pub mod waiting;
 pub mod why;
 
 pub use cli::run;

@@ -14,7 +14,7 @@ use bigfleet_wire::v1alpha1::NodeSelectorRequirement;
 use crate::why::condition;
 
 const HEAD: [&str; 8] =
-    ["PRIORITY", "PODS", "WHERE", "GROUP", "SUM", "LARGEST", "PENDING", "REASON"];
+    ["PRIORITY", "PODS", "WHERE", "GROUP", "SUM", "LARGEST", "WAITING", "REASON"];
 
 /// One need, of requests that count for it.
 #[derive(Default)]
@@ -23,7 +23,7 @@ struct Need {
     requirements: String,
     group: String,
     pods: usize,
-    pending: usize,
+    waiting: usize,
     sums: BTreeMap<String, QuantitySum>,
     largest: BTreeMap<String, Quantity>,
     reasons: BTreeSet<String>,
@@ -56,6 +56,7 @@ pub fn screen(requests: &[CapacityRequest]) -> String {
     let mut needs: Vec<Need> = needs.into_values().collect();
     // Stable: what is equal stays in the order of identities.
     needs.sort_by(|a, b| b.priority.cmp(&a.priority).then(b.pods.cmp(&a.pods)));
+    let waits = needs.iter().any(|need| need.waiting > 0);
     let mut text = match needs.is_empty() {
         true => String::new(),
         false => table(once(HEAD.map(str::to_owned).to_vec()).chain(needs.iter().map(Need::row))),
@@ -70,6 +71,9 @@ pub fn screen(requests: &[CapacityRequest]) -> String {
              Translatable says why\n"
         ),
     };
+    if waits {
+        text += "`kubectl bigfleet why` lists the pods that wait\n";
+    }
     text
 }
 
@@ -87,7 +91,6 @@ impl Need {
 
     fn count(&mut self, request: &CapacityRequest) {
         self.pods += 1;
-        self.pending += usize::from(request.phase() == CapacityRequestPhase::Pending);
         for (name, amount) in &request.spec.resources {
             let Ok(amount) = amount.as_str().parse::<Quantity>() else { continue };
             self.sums.entry(name.clone()).or_default().add(amount);
@@ -95,6 +98,8 @@ impl Need {
             *largest = amount.max(*largest);
         }
         let unmet = condition(request, conditions::SATISFIED).filter(|it| it.status == "False");
+        let unheard = request.phase() == CapacityRequestPhase::Pending;
+        self.waiting += usize::from(unheard || unmet.is_some());
         self.reasons.extend(unmet.map(|it| it.reason.clone()));
     }
 
@@ -112,7 +117,7 @@ impl Need {
             self.group.clone(),
             vector(&mut self.sums.iter().map(|(name, sum)| (name, sum.total()))),
             vector(&mut self.largest.iter().map(|(name, amount)| (name, *amount))),
-            self.pending.to_string(),
+            self.waiting.to_string(),
             text::or_dash(&reasons.join(",")),
         ]
     }

@@ -9,6 +9,8 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 pub struct Picture {
     /// When it was read.
     pub now: Timestamp,
+    /// What the kubeconfig calls its cluster.
+    pub cluster: Option<String>,
     /// The pod.
     pub pod: Pod,
     /// Its request.

@@ -25,6 +25,9 @@ const NAMED: usize = 5;
 pub fn screen(picture: &Picture) -> String {
     let verdict = verdict(picture);
     let mut text = String::new();
+    if let Some(cluster) = &picture.cluster {
+        line(&mut text, "Cluster", cluster);
+    }
     line(&mut text, "Pod", &format!("{}: {}", name(picture), verdict.state));
     match &picture.request {
         Some(request) => {

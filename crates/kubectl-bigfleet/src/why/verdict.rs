@@ -77,7 +77,13 @@ fn waiting(picture: &Picture) -> (String, String) {
             "waits for a machine that is on its way".to_owned(),
             "wait: `kubectl bigfleet wait` tells when it runs".to_owned(),
         ),
-        _ => unplaced(&picture.pod),
+        Some(_) => unplaced(&picture.pod),
+        None => (
+            "waits for the fleet's first word on it".to_owned(),
+            "wait: the fleet has accepted its request and says within a minute what comes of \
+             it"
+            .to_owned(),
+        ),
     }
 }
 

@@ -71,8 +71,16 @@ fn every_command_in_a_real_cluster() {
     assert_eq!(none.status.code(), Some(1));
     assert!(said(&none).contains("pod nobody is not in namespace default"), "{}", said(&none));
 
-    let unasked = said(&plugin(&plane, &["why", "web-1"]));
-    assert!(unasked.contains("asks for no capacity"), "{unasked}");
+    for pod in ["web-1", "default/web-1", "pod/web-1"] {
+        let unasked = said(&plugin(&plane, &["why", pod]));
+        assert!(unasked.contains("asks for no capacity"), "{unasked}");
+    }
+    let elsewhere = said(&plugin(&plane, &["why", "kube-system/web-1"]));
+    assert!(elsewhere.contains("pod web-1 is not in namespace kube-system"), "{elsewhere}");
+    let listed = said(&plugin(&plane, &["why"]));
+    assert!(listed.contains("web-1") && listed.contains("asks for no capacity"), "{listed}");
+    let unknown = said(&plugin(&plane, &["--context", "nowhere", "why"]));
+    assert!(unknown.contains("has no context nowhere; it has "), "{unknown}");
 
     let uid = kubectl(&plane, &["get", "pod", "web-1", "-o=jsonpath={.metadata.uid}"], None);
     let owned = format!(

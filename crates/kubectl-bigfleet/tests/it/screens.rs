@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use kubectl_bigfleet::{
     needs, nodes,
     picture::{Machines, Picture},
-    why,
+    waiting, why,
 };
 use serde_json::{Value, json};
 
@@ -91,6 +91,7 @@ fn merge(into: &mut Value, more: Value) {
 fn picture(pod: Value, request: Option<Value>) -> Picture {
     Picture {
         now: now(),
+        cluster: None,
         pod: serde_json::from_value(pod).unwrap(),
         request: request.map(|request| serde_json::from_value(request).unwrap()),
         upcoming: Vec::new(),
@@ -316,10 +317,47 @@ fn needs_as_the_operator_rolls_them_up() {
         with(json!({"spec": {"resources": {"cpu": "much"}}})),
     ];
     assert_snapshot!(needs::screen(&requests), @r#"
-    PRIORITY  PODS  WHERE                                               GROUP                SUM                  LARGEST              PENDING  REASON
-    1000      3     topology.kubernetes.io/zone in (zone-b)             —                    cpu=3 memory=6Gi     cpu=2 memory=2Gi     1        PriorityStarved
+    PRIORITY  PODS  WHERE                                               GROUP                SUM                  LARGEST              WAITING  REASON
+    1000      3     topology.kubernetes.io/zone in (zone-b)             —                    cpu=3 memory=6Gi     cpu=2 memory=2Gi     2        PriorityStarved
     7         1     same rack, topology.kubernetes.io/zone in (zone-b)  rack\0job=j,;\0shop  cpu=500m memory=2Gi  cpu=500m memory=2Gi  0        —
     one request cannot be understood and counts for nothing; its condition Translatable says why
+    `kubectl bigfleet why` lists the pods that wait
     "#);
     assert_snapshot!(needs::screen(&[]), @"no pod asks for capacity");
+}
+
+#[test]
+fn the_pods_that_wait() {
+    let named = |name: &str, phase: &str, more: Value| {
+        let created = "2026-11-16T11:57:00Z";
+        let mut pod = pod(phase, json!({"metadata": {"name": name, "creationTimestamp": created}}));
+        merge(&mut pod, more);
+        pod
+    };
+    let unmet = acknowledged(&json!([told("Satisfied", "False", "PriorityStarved", "")]));
+    let pods = [
+        picture(named("web-2", "Pending", json!({})), None),
+        picture(named("web-1", "Pending", json!({})), Some(unmet)),
+        picture(named("web-3", "Pending", json!({"spec": {"nodeName": "node-7"}})), None),
+        picture(named("web-4", "Running", json!({"spec": {"nodeName": "node-7"}})), None),
+    ];
+    assert_snapshot!(waiting::screen(&pods), @r#"
+    NAMESPACE  POD    FOR  STATE
+    shop       web-1  3m   waits: PriorityStarved
+    shop       web-2  3m   waits, and asks for no capacity
+    `kubectl bigfleet why NAMESPACE/POD` says what to do
+    "#);
+    let many: Vec<Picture> = (0..60)
+        .map(|number| picture(named(&format!("web-{number}"), "Pending", json!({})), None))
+        .collect();
+    let told = waiting::screen(&many);
+    assert!(told.contains("and 10 more; -n shows those of one namespace"), "{told}");
+    assert_snapshot!(waiting::screen(&[]), @"no pod waits for a node");
+}
+
+#[test]
+fn the_cluster_is_named() {
+    let mut waiting = picture(pod("Running", json!({})), None);
+    waiting.cluster = Some("cluster-b".to_owned());
+    assert!(why::screen(&waiting).starts_with("Cluster:    cluster-b\nPod: "));
 }
