@@ -22,6 +22,9 @@ use crate::Error;
 /// The generated client.
 pub type Rpc = CoordinatorClient<Channel>;
 
+/// Where a coordinator is if nobody says.
+pub const DEFAULT: &str = "127.0.0.1:7790";
+
 /// What non-leaders say (coordinator chapter §3).
 const NOT_LEADER: &str = "not leader";
 
@@ -221,7 +224,16 @@ impl Tried {
         self.verdict.or(self.refused).unwrap_or_else(|| {
             let nobody = || format!("{} does not resolve, or took too long", addresses.join(", "));
             let lines = self.lines.join("; ");
-            Error::NoLeader(if lines.is_empty() { nobody() } else { lines })
+            let lines = if lines.is_empty() { nobody() } else { lines };
+            // Who named no coordinator may have meant another than this.
+            let guessed = match addresses == [DEFAULT] {
+                true => {
+                    "; it is asked where nothing else is said: give --coordinator, or a \
+                         configuration with BIGFLEET_CONFIG"
+                }
+                false => "",
+            };
+            Error::NoLeader(lines + guessed)
         })
     }
 }

@@ -6,12 +6,14 @@ use std::time::Duration;
 use bigfleet_net::{flags::TlsFlags, leader, tls::Security};
 
 use crate::{
-    Error, cli::Global, config::ConfigFile, console::Console, coordinator::Coordinator,
-    known::KnownShards, output::Format,
+    Error,
+    cli::Global,
+    config::ConfigFile,
+    console::Console,
+    coordinator::{Coordinator, DEFAULT},
+    known::KnownShards,
+    output::Format,
 };
-
-/// Where a coordinator is if nobody says.
-const DEFAULT: &str = "127.0.0.1:7790";
 
 /// What every command starts from.
 #[derive(Debug)]
