@@ -39,8 +39,8 @@ pub fn base(reason: i32) -> Reason {
     let (name, action) = match UnmetReason::try_from(reason).unwrap_or_default() {
         UnmetReason::PriorityStarved => (
             "PRIORITY_STARVED",
-            "matching machines exist but went to higher needs; raise its priority, lower that of \
-             others, or add capacity of this shape",
+            "matching machines exist but went to needs ahead of it, of a higher priority or earlier \
+             at the same; raise its priority, lower that of others, or add capacity of this shape",
         ),
         UnmetReason::NoMatchingSupply => (
             "NO_MATCHING_SUPPLY",
