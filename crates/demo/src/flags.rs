@@ -77,7 +77,9 @@ impl DemoFlags {
 
     /// What is to be played, in order.
     pub(crate) fn scenarios(&self) -> Result<Vec<&'static scenario::Scenario>, Error> {
-        match self.scenario.as_deref() {
+        // As people write their titles, too.
+        let written = self.scenario.as_ref().map(|name| name.to_lowercase().replace(' ', "-"));
+        match written.as_deref() {
             None => Ok(Vec::new()),
             Some(ALL) => Ok(scenario::all().iter().collect()),
             Some(name) => match scenario::named(name) {
@@ -98,8 +100,9 @@ impl DemoFlags {
         if !self.hosted && host != "localhost" && !host.parse().is_ok_and(loopback) {
             let problem = format!(
                 "{} is not loopback, and whoever reaches the guide can break the fleet; write \
-                 127.0.0.1:8090",
-                self.listen
+                 127.0.0.1:{}",
+                self.listen,
+                self.listen.port()
             );
             return Err(Error::Flag { flag: "--listen", problem });
         }

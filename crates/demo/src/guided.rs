@@ -9,26 +9,32 @@ use crate::{
     flags::DemoFlags,
     guide::Server,
     show::{Piece, Show},
-    tui,
+    tools, tui,
 };
 
 /// How long pages that are open may take to let go.
 const LEAVE: Duration = Duration::from_secs(2);
 
 /// Serves until the stop.
-pub(crate) async fn run(show: &Arc<Show>, flags: &DemoFlags, stop: &Shutdown) -> Result<(), Error> {
-    let server = Server::bind(&flags.listen).await?;
+pub(crate) async fn run(
+    show: &Arc<Show>,
+    server: Server,
+    flags: &DemoFlags,
+    stop: &Shutdown,
+) -> Result<(), Error> {
     let url = server.url.clone();
     let board = dashboard::start(&show.fleet, stop).await?;
     let scenarios = flags.scenarios()?;
     if !flags.tui {
         let mut out = std::io::stdout();
         writeln!(out, "guide      {url}")?;
-        writeln!(out, "dashboard  {board}")?;
-        let config = show.fleet.config.display();
-        writeln!(out, "terminal   BIGFLEET_CONFIG={config} bigfleetctl top")?;
-        let config = show.fleet.kubeconfig.display();
-        writeln!(out, "clusters   KUBECONFIG={config} kubectl-bigfleet needs")?;
+        writeln!(out, "dashboard  {board}/")?;
+        let (config, tool) = (show.fleet.config.display(), tools::call("bigfleetctl"));
+        writeln!(out, "terminal   BIGFLEET_CONFIG={config} {tool} top")?;
+        let (config, tool) = (show.fleet.kubeconfig.display(), tools::call("kubectl-bigfleet"));
+        let names: Vec<&str> = show.fleet.clusters.iter().map(|it| it.name.as_str()).collect();
+        writeln!(out, "clusters   KUBECONFIG={config} {tool} why")?;
+        writeln!(out, "           with --context {}", names.join(" or "))?;
         writeln!(out, "ready in {:.1} s; Ctrl-C ends it", show.started_in.as_secs_f64())?;
     }
     let playing = async {

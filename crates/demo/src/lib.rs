@@ -30,6 +30,7 @@ mod show;
 mod state;
 mod supply;
 mod terminal;
+mod tools;
 mod tui;
 
 use std::sync::Arc;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 use bigfleet_net::{shutdown::Shutdown, telemetry::Telemetry};
 pub use error::Error;
 use flags::DemoFlags;
+use guide::Server;
 use show::Show;
 
 /// Runs the demo until it is told to stop, or until everything was played.
@@ -56,14 +58,19 @@ pub async fn run(flags: &DemoFlags) -> Result<(), Error> {
         telemetry.flush().await;
         return ended;
     }
+    // First of all: whoever has it already is told at once.
+    let server = match flags.headless {
+        true => None,
+        false => Some(Server::bind(&flags.listen).await?),
+    };
     let show = tokio::select! {
         show = Show::open(flags.seed, !flags.headless, flags.kubernetes) => show?,
         () = stop.requested() => return Ok(()),
     };
     let show = Arc::new(show);
-    let played = match flags.headless {
-        true => headless::play(&show, flags, &stop).await,
-        false => guided::run(&show, flags, &stop).await,
+    let played = match server {
+        None => headless::play(&show, flags, &stop).await,
+        Some(server) => guided::run(&show, server, flags, &stop).await,
     };
     let closed = show.close().await;
     telemetry.flush().await;

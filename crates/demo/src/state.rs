@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bigfleet_model::unmet;
 use bigfleet_wire::v1alpha1::{CapacityType, Machine, MachineState, NeedView};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -188,13 +189,13 @@ fn workspaces(show: &Show, view: &View) -> Vec<Value> {
             "dollarsPerHour": machines.iter().map(|it| it.price_per_hour).sum::<f64>(),
             "connected": seen.answered.is_some() && session.is_some_and(|it| it.connected),
             "rollupsHeld": session.map_or(0, |it| it.rollups_held),
-            "unmet": unmet(seen, &cluster.name),
+            "unmet": waiting(seen, &cluster.name),
         })
     };
     show.fleet.clusters.iter().enumerate().map(one).collect()
 }
 
-fn unmet(seen: &ShardSeen, cluster: &str) -> Vec<Value> {
+fn waiting(seen: &ShardSeen, cluster: &str) -> Vec<Value> {
     let mine = seen.needs.iter().filter(|need| need.cluster_id == cluster && !need.satisfied);
     let told = |view: &NeedView| {
         let need = view.need.as_ref();
@@ -202,12 +203,17 @@ fn unmet(seen: &ShardSeen, cluster: &str) -> Vec<Value> {
         let class = Class::ALL.iter().find(|class| class.priority() == priority);
         let reason = name(view.unmet_reason().as_str_name(), "UNMET_REASON_");
         let detail = name(view.unmet_detail().as_str_name(), "UNMET_DETAIL_");
+        let text = match view.detail_text.as_str() {
+            // What it means; what to do about it is the dashboard's, behind a link.
+            "" => unmet::of(view.unmet_reason, view.unmet_detail).action.split(';').next(),
+            text => Some(text),
+        };
         json!({
             "tier": class.map(|class| class.name()),
             "priority": priority,
             "reason": reason,
             "detail": if detail == "UNSPECIFIED" { "" } else { detail },
-            "text": view.detail_text,
+            "text": text,
             "fingerprint": view.profile_fingerprint,
             "group": need.map(|need| need.group.as_str()).unwrap_or_default(),
         })
@@ -337,10 +343,14 @@ impl Told {
 
 fn words(record: &bigfleet_wire::v1alpha1::DecisionRecord) -> String {
     let (machine, cluster) = (&record.machine_id, &record.cluster_id);
-    let cost = format!("effective cost ${:.3}/h", record.effective_cost);
+    // Below zero there is none: what was bought for somebody is not priced again when it joins.
+    let cost = match record.effective_cost {
+        none if none < 0.0 => String::new(),
+        cost => format!(", effective cost ${cost:.3}/h"),
+    };
     let what = match record.kind.as_str() {
-        "Bootstrap" => format!("{machine} joins {cluster}, {cost}"),
-        "Provision" => format!("{machine} is bought for {cluster}, {cost}"),
+        "Bootstrap" => format!("{machine} joins {cluster}{cost}"),
+        "Provision" => format!("{machine} is bought for {cluster}{cost}"),
         "Preempt" => format!(
             "{machine} is taken from {cluster} (priority {}) for priority {}, grace {} s",
             record.priority, record.preemptor_priority, record.grace_seconds
@@ -391,5 +401,11 @@ mod tests {
             ..record
         };
         assert!(words(&failed).ends_with("provider_error, no stock"));
+        let joins = |effective_cost| {
+            let kind = "Bootstrap".to_owned();
+            words(&DecisionRecord { kind, effective_cost, ..failed.clone() })
+        };
+        assert!(joins(0.1).contains("joins cluster-a, effective cost $0.100/h"));
+        assert!(joins(-1.0).starts_with("alpha-spot-001 joins cluster-a: "));
     }
 }

@@ -53,7 +53,12 @@ impl FromStr for ListenAddr {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (host, port) = split(text).ok_or_else(|| {
-            format!("{text:?} is not an address; write :7780 or 127.0.0.1:7780 or [::1]:7780")
+            // Who wrote a port alone means that one.
+            let port = text.parse::<u16>().unwrap_or(7780);
+            format!(
+                "{text:?} is not an address; write 127.0.0.1:{port} or [::1]:{port}, or :{port} for \
+                 all interfaces"
+            )
         })?;
         Ok(Self { host: host.to_owned(), port })
     }

@@ -155,6 +155,8 @@ impl Run {
         let Some(step) = self.steps.last_mut() else { return };
         if step.state == Progress::Running {
             step.state = how;
+            // What it last waited for is no longer so.
+            step.detail.clear();
         }
         if let Some(problem) = problem {
             step.detail = problem.to_owned();
@@ -171,10 +173,12 @@ mod tests {
         let run = || Run::begin("x", &["a", "b"], 1);
         let mut good = run();
         good.step(Phase::Act, "does", 2);
+        good.detail("1 of 2 done");
         good.settle("a", true, "1".to_owned());
         good.settle("b", true, "2".to_owned());
         good.end(None, 3);
         assert_eq!((good.state, good.steps[0].state), (Verdict::Passed, Progress::Done));
+        assert_eq!(good.steps[0].detail, "", "a step that is done waits for nothing");
 
         let mut open = run();
         open.settle("a", true, String::new());

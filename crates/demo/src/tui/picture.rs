@@ -24,6 +24,8 @@ const FEED: usize = 8;
 #[derive(Clone, Debug)]
 pub(super) struct Picture {
     pub(super) url: String,
+    /// Of `bigfleetctl`; the kubeconfig is beside it.
+    pub(super) config: String,
     pub(super) chosen: Chosen,
     pub(super) dollars: f64,
     pub(super) problem: Option<String>,
@@ -103,6 +105,7 @@ impl Picture {
         let playing = scenario::named(run.name).filter(|_| run.state == Verdict::Running);
         Self {
             url: url.to_owned(),
+            config: show.fleet.config.display().to_string(),
             chosen,
             dollars: view.dollars(),
             problem: show.problem(),

@@ -20,8 +20,8 @@ const KEYS: &str =
 /// Draws it.
 pub(super) fn draw(frame: &mut Frame<'_>, picture: &Picture) {
     let [head, body, feed, foot] = Layout::vertical([
-        Constraint::Length(1),
-        Constraint::Min(17),
+        Constraint::Length(2),
+        Constraint::Min(16),
         Constraint::Length(8),
         Constraint::Length(1),
     ])
@@ -36,7 +36,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, picture: &Picture) {
         Some(problem) => format!("PROBLEM: {problem}"),
         None => format!("BigFleet demo  ${:.2}/h  {processes}", picture.dollars),
     };
-    frame.render_widget(Paragraph::new(head_line), head);
+    let terminal = format!("BIGFLEET_CONFIG={}  KUBECONFIG: beside it", picture.config);
+    frame.render_widget(Paragraph::new(vec![head_line.into(), terminal.into()]), head);
     boxed(frame, left, "scenarios", scenarios(picture));
     let bars = picture.tiers.iter().map(|tier| bar(tier, supply.width)).collect();
     boxed(frame, supply, "machines: █ work  ▒ move  ░ idle  · none yet", bars);
@@ -108,9 +109,10 @@ fn demand(picture: &Picture) -> Table<'static> {
         Row::new(cells)
     });
     let [batch, production, critical] = Class::ALL.map(Class::name);
-    let widths = [12, 8, 11, 9, 6, 11].map(Constraint::Length);
+    // All of them in a terminal of 80 columns.
+    let widths = [9, 6, 10, 8, 5, 5].map(Constraint::Length);
     Table::new(rows, widths)
-        .header(Row::new(["cluster", batch, production, critical, "nodes", "unmet needs"]))
+        .header(Row::new(["cluster", batch, production, critical, "nodes", "unmet"]))
         .block(Block::bordered().title("pods that run / wanted"))
 }
 
@@ -155,6 +157,7 @@ mod tests {
         run.step(crate::scenario::record::Phase::Act, "demand in A drops by 8", 1);
         Picture {
             url: "http://127.0.0.1:8090/".to_owned(),
+            config: "/tmp/bigfleet-demo-x/config.yaml".to_owned(),
             chosen: Chosen { scenario: 0, cluster: 1, class: 0 },
             dollars: 1.38,
             problem: None,
@@ -194,7 +197,8 @@ mod tests {
             "… Move",
             "✗ Burst",
             "owned       3/8   ███▒░░··",
-            "cluster-b    3/4",
+            "cluster-b 3/4",
+            "BIGFLEET_CONFIG=/tmp/bigfleet-demo-x/config.yaml",
             "move: running",
             "… demand in A drops by 8",
             "open: $/h unchanged",
@@ -232,6 +236,14 @@ mod tests {
             .map(|cell| cell.symbol())
             .collect();
         assert_eq!(reversed.trim_end(), "… Move3/4");
+    }
+
+    #[test]
+    fn a_small_terminal_shows_which_cluster_is_which() {
+        let screen = text(&picture(), (80, 24));
+        for part in ["cluster-a 3/4    6/6        0/0      9     1", "unmet"] {
+            assert!(screen.contains(part), "{part:?} is not in\n{screen}");
+        }
     }
 
     #[test]
