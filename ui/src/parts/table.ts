@@ -1,5 +1,6 @@
 // What a table is told of its columns.
 
+import { count } from '../format/text';
 import type { SortValue } from './sort';
 
 export interface Column<R> {
@@ -17,4 +18,16 @@ export interface Column<R> {
   descending?: boolean;
   /** The text of a cell, where the table's own snippet does not draw it. */
   text?: (row: R) => string;
+}
+
+/** A column of numbers: to the right, most first. */
+export function amount<R>(
+  key: string,
+  title: string,
+  width: string,
+  of: (row: R) => number | null | undefined,
+  format: (value: number | null | undefined) => string = count,
+  more: Partial<Column<R>> = {},
+): Column<R> {
+  return { key, title, width, align: 'right', descending: true, sort: of, text: (row) => format(of(row)), ...more };
 }

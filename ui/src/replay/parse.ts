@@ -39,57 +39,52 @@ export function parseLine(text: string): Line {
 function audit(line: Record<string, unknown>): Line {
   const time = nanos(String(line.time));
   if (time === null) return { kind: 'bad', why: `“${String(line.time)}” is no time` };
-  return {
-    kind: 'decision',
-    decision: {
-      sequence: text(line.seq) || `${time}-${text(line.machine)}-${text(line.outcome)}`,
-      cycle: number(line.cycle) ?? 0,
-      timeUnixNanos: time,
-      kind: text(line.kind),
-      machineId: text(line.machine),
-      clusterId: text(line.cluster),
-      profileFingerprint: text(line.need),
-      group: text(line.group),
-      priority: number(line.priority) ?? 0,
-      preemptorPriority: number(line.preemptor_priority) ?? 0,
-      effectiveCost: number(line.cost),
-      runnerUpCost: number(line.runner_up_cost),
-      reason: text(line.reason),
-      outcome: text(line.outcome),
-      graceSeconds: number(line.grace_seconds) ?? 0,
-      error: text(line.error),
-      ofSequence: text(line.of) || null,
-      gap: false,
-    },
-  };
+  const named = (name: string): unknown => line[AUDIT[name] ?? name];
+  const sequence = text(line.seq) || `${time}-${text(line.machine)}-${text(line.outcome)}`;
+  return { kind: 'decision', decision: { ...read(named, time), sequence } };
 }
 
 function exported(line: Record<string, unknown>): Line {
   const time = number(line.timeUnixNanos);
   if (time === null) return { kind: 'bad', why: 'a decision without a time' };
+  const shard = text(line.shard);
+  return { kind: 'decision', decision: { ...(shard ? { shard } : {}), ...read((name) => line[name], time) } };
+}
+
+/** What the audit log calls otherwise than the API. */
+const AUDIT: Record<string, string> = {
+  sequence: 'seq',
+  machineId: 'machine',
+  clusterId: 'cluster',
+  profileFingerprint: 'need',
+  preemptorPriority: 'preemptor_priority',
+  effectiveCost: 'cost',
+  runnerUpCost: 'runner_up_cost',
+  graceSeconds: 'grace_seconds',
+  ofSequence: 'of',
+};
+
+/** A decision whose fields are found by the names of the API. */
+function read(named: (name: string) => unknown, timeUnixNanos: number): Decision {
   return {
-    kind: 'decision',
-    decision: {
-      ...(text(line.shard) ? { shard: text(line.shard) } : {}),
-      sequence: text(line.sequence),
-      cycle: number(line.cycle) ?? 0,
-      timeUnixNanos: time,
-      kind: text(line.kind),
-      machineId: text(line.machineId),
-      clusterId: text(line.clusterId),
-      profileFingerprint: text(line.profileFingerprint),
-      group: text(line.group),
-      priority: number(line.priority) ?? 0,
-      preemptorPriority: number(line.preemptorPriority) ?? 0,
-      effectiveCost: number(line.effectiveCost),
-      runnerUpCost: number(line.runnerUpCost),
-      reason: text(line.reason),
-      outcome: text(line.outcome),
-      graceSeconds: number(line.graceSeconds) ?? 0,
-      error: text(line.error),
-      ofSequence: text(line.ofSequence) || null,
-      gap: line.gap === true,
-    },
+    sequence: text(named('sequence')),
+    cycle: number(named('cycle')) ?? 0,
+    timeUnixNanos,
+    kind: text(named('kind')),
+    machineId: text(named('machineId')),
+    clusterId: text(named('clusterId')),
+    profileFingerprint: text(named('profileFingerprint')),
+    group: text(named('group')),
+    priority: number(named('priority')) ?? 0,
+    preemptorPriority: number(named('preemptorPriority')) ?? 0,
+    effectiveCost: number(named('effectiveCost')),
+    runnerUpCost: number(named('runnerUpCost')),
+    reason: text(named('reason')),
+    outcome: text(named('outcome')),
+    graceSeconds: number(named('graceSeconds')) ?? 0,
+    error: text(named('error')),
+    ofSequence: text(named('ofSequence')) || null,
+    gap: named('gap') === true,
   };
 }
 

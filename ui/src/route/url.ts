@@ -61,6 +61,11 @@ export function change(query: Query, by: Record<string, string | null>): Query {
   return changed;
 }
 
+/** A change that takes these parameters out. */
+export function without(names: readonly string[]): Record<string, null> {
+  return Object.fromEntries(names.map((name) => [name, null]));
+}
+
 export interface Sort {
   key: string;
   descending: boolean;
@@ -80,10 +85,11 @@ export function formatSort(sort: Sort): string {
 
 export const RANGES = ['15m', '1h', '6h', '24h'] as const;
 export type Range = (typeof RANGES)[number];
+export const USUAL_RANGE: Range = '1h';
 
 /** A time range that the server takes, with a step of about 120 points. */
 export function range(text: string | undefined): { duration: Range; step: string } {
-  const duration = RANGES.find((known) => known === text) ?? '1h';
+  const duration = RANGES.find((known) => known === text) ?? USUAL_RANGE;
   const step = { '15m': '10s', '1h': '30s', '6h': '3m', '24h': '12m' }[duration];
   return { duration, step };
 }
