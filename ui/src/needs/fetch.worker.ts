@@ -1,6 +1,7 @@
 // Tens of megabytes of needs are read and parsed here, beside the page, and handed over in
 // slices, so that the page never stalls.
 
+import { errorOf } from '../api/error';
 import type { Needs } from '../api/types';
 import type { FromWorker, ToWorker } from './fetch';
 
@@ -29,15 +30,8 @@ async function read(id: number, url: string, signal: AbortSignal): Promise<void>
   try {
     const response = await fetch(url, { signal, headers: { accept: 'application/json' } });
     if (!response.ok) {
-      const body = (await response.json().catch(() => null)) as { error?: string; login?: string } | null;
-      post({
-        id,
-        failed: {
-          status: response.status,
-          message: body?.error ?? `the server answered ${response.status}`,
-          login: body?.login ?? null,
-        },
-      });
+      const { status, message, login } = await errorOf(response);
+      post({ id, failed: { status, message, login } });
       return;
     }
     const { needs, ...head } = (await response.json()) as Needs;
