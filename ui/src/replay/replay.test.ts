@@ -160,3 +160,34 @@ describe('sums over decisions', () => {
     ]);
   });
 });
+
+describe('machines of a recording', () => {
+  const row = { id: 'm-1', state: 'configured', instanceType: 'p5', cluster: 'a', lastError: '' };
+  async function recorded(next: string | null): Promise<ReplaySource> {
+    const answer = {
+      recorded: 'machines?limit=500&shard=shard-3',
+      at: 1000,
+      body: { shard: 'shard-3', cycle: 9, total: 900, next, machines: [row] },
+    };
+    const log = [file('r.jsonl', JSON.stringify(answer)), file('run/shard-3.audit.jsonl', AUDIT.join('\n'))];
+    const replay = new ReplaySource(await load(log, () => {}));
+    replay.at = Date.parse('2026-11-16T03:20:00Z');
+    return replay;
+  }
+  it('are as they were recorded, with the transitions of the log', async () => {
+    const detail = (await (await recorded(null)).get('machines/shard-3/m-1')) as MachineDetail;
+    expect(detail.machine.instanceType).toBe('p5');
+    expect(detail.transitions).toHaveLength(3);
+  });
+  it('are counted only where all of them are there', async () => {
+    const path = 'machines?limit=500&shard=shard-3&state=configured';
+    expect(await (await recorded(null)).get(path)).toMatchObject({ total: 1, machines: [row] });
+    expect(await (await recorded('m-1')).get(path)).toMatchObject({ total: null, machines: [row] });
+  });
+  it.each(['machines?shard=shard-3&page=m-1', 'machines?shard=shard-3&node=ip-10', 'topology?domainsPage=rack-9'])(
+    'say that %s was not recorded',
+    async (path) => {
+      await expect((await recorded('m-1')).get(path)).rejects.toMatchObject({ status: 503 });
+    },
+  );
+});

@@ -45,7 +45,7 @@ export class ReplaySource implements Source {
 
   private derive(route: string, query: Query): object | undefined {
     if (route === 'config') return CONFIG;
-    if (route === 'topology') return this.topology();
+    if (route === 'topology') return query.domainsPage ? undefined : this.topology();
     if (route.startsWith('machines/')) return this.machine(route);
     if (route === 'machines') return this.machineList(query);
     if (this.recording.decisions.length === 0) return undefined;
@@ -111,28 +111,31 @@ export class ReplaySource implements Source {
   private machine(route: string): object | undefined {
     const [, shard = '', id = ''] = route.split('/').map(decodeURIComponent);
     const found = this.known(shard).find((one) => one.view.id === id);
-    if (found) return { shard, machine: { ...found.view }, transitions: [...found.transitions] };
-    const row = this.recordedMachines(shard)?.find((one) => one.id === id);
-    return row ? { shard, machine: row, transitions: [] } : undefined;
+    // A recorded row says more than the log implies.
+    const machine = this.recordedMachines(shard)?.rows.find((one) => one.id === id) ?? found?.view;
+    return machine ? { shard, machine: { ...machine }, transitions: [...(found?.transitions ?? [])] } : undefined;
   }
 
   /** Rows of the newest recorded list of this shard, whatever else was filtered then. */
-  private recordedMachines(shard: string | undefined): MachineView[] | undefined {
-    let newest: { at: number; rows: MachineView[] } | undefined;
+  private recordedMachines(shard: string | undefined): RecordedMachines | undefined {
+    let newest: RecordedMachines | undefined;
     for (const [path, list] of this.recording.answers) {
       if (!path.startsWith('machines?')) continue;
       const query = parseQuery(path.slice('machines'.length));
       const plain = Object.keys(query).every((name) => name === 'shard' || name === 'limit');
       const answer = plain && query.shard === shard ? list.findLast((one) => one.at <= this.at) : undefined;
       if (answer && (!newest || answer.at > newest.at))
-        newest = { at: answer.at, rows: (answer.body as MachinesAnswer).machines };
+        newest = { at: answer.at, rows: (answer.body as MachinesAnswer).machines, more: moreOf(answer.body) };
     }
-    return newest?.rows;
+    return newest;
   }
 
   private machineList(query: Query): object | undefined {
+    // Which node a machine became, and what lay on further pages, was not recorded.
+    if (query.node || query.page) return undefined;
+    const recorded = this.recordedMachines(query.shard);
     const rows =
-      this.recordedMachines(query.shard) ??
+      recorded?.rows ??
       (this.recording.decisions.length > 0 ? this.known(query.shard).map((one) => ({ ...one.view })) : undefined);
     if (!rows) return undefined;
     const states = query.state ? query.state.split(',') : null;
@@ -149,7 +152,9 @@ export class ReplaySource implements Source {
       )
       .sort((a, b) => (a.id < b.id ? -1 : 1));
     const last = this.upTo(query.shard).at(-1);
-    return { shard: query.shard ?? '', cycle: last?.cycle ?? 1, total: machines.length, next: null, machines };
+    // Of more machines than were recorded nobody knows how many match.
+    const total = recorded?.more ? null : machines.length;
+    return { shard: query.shard ?? '', cycle: last?.cycle ?? 1, total, next: null, machines };
   }
 
   private byState(shard?: string): Record<string, number> {
@@ -252,6 +257,17 @@ export class ReplaySource implements Source {
       rows,
     };
   }
+}
+
+interface RecordedMachines {
+  at: number;
+  rows: MachineView[];
+  /** The shard had more. */
+  more: boolean;
+}
+
+function moreOf(body: unknown): boolean {
+  return ((body as MachinesAnswer).next ?? null) !== null;
 }
 
 const AGELESS = { sampledAtUnixNanos: null, scrapeIntervalSeconds: null };
