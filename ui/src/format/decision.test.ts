@@ -39,6 +39,17 @@ describe('decisions', () => {
       ['1', 'success'],
     ]);
   });
+  it('join outcomes of their own shard only', () => {
+    const rows = withOutcomes([
+      { ...decision({ sequence: '1' }), shard: 'shard-0' },
+      { ...decision({ sequence: '1' }), shard: 'shard-1' },
+      { ...decision({ sequence: '2', ofSequence: '1', outcome: 'fenced' }), shard: 'shard-0' },
+    ]);
+    expect(rows.map((row) => [row.shard, row.closed?.outcome ?? null])).toEqual([
+      ['shard-1', null],
+      ['shard-0', 'fenced'],
+    ]);
+  });
   it('keep an outcome whose decision is not here', () => {
     expect(withOutcomes([decision({ sequence: '9', ofSequence: '5', outcome: 'success' })])).toHaveLength(1);
   });

@@ -88,18 +88,25 @@ export const OUTCOMES = [
 ] as const;
 
 /** Decisions with the newest outcome of each, newest first; an outcome alone stands for itself. */
-export function withOutcomes<D extends Decision>(records: readonly D[]): (D & { closed: D | null })[] {
+export function withOutcomes<D extends Decision & { shard?: string }>(
+  records: readonly D[],
+): (D & { closed: D | null })[] {
   const rows = new Map<string, D & { closed: D | null }>();
   const order: (D & { closed: D | null })[] = [];
   for (const record of records) {
-    const of = record.ofSequence === null ? undefined : rows.get(record.ofSequence);
+    const of = record.ofSequence === null ? undefined : rows.get(key(record, record.ofSequence));
     if (of) {
       of.closed = record;
       continue;
     }
     const row = { ...record, closed: null };
-    rows.set(record.sequence, row);
+    rows.set(key(record, record.sequence), row);
     order.push(row);
   }
   return order.reverse();
+}
+
+/** Sequences count within a shard. */
+function key(record: { shard?: string }, sequence: string): string {
+  return `${record.shard ?? ''} ${sequence}`;
 }
