@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { ageSeconds, LIMIT, metricsLimit } from './age';
 import { ApiError, errorOf, flagsIn } from './error';
 import { fleetNow } from './fleet';
-import type { Summary } from './types';
+import { withScrapes } from './sampled';
+import type { Sampled, Summary } from './types';
 
 describe('age', () => {
   const queriedAt = '2026-11-16T08:00:10Z';
@@ -14,6 +15,12 @@ describe('age', () => {
     expect(ageSeconds(null, { queriedAt, receivedAt: 0 }, 0)).toBeNull();
     expect(ageSeconds(computed, { queriedAt: null, receivedAt: 0 }, 0)).toBeNull();
     expect(ageSeconds(computed, { queriedAt: 'oops', receivedAt: 0 }, 0)).toBeNull();
+  });
+  it('of metrics stays below its limit between two polls', () => {
+    const scraped = (scrapeIntervalSeconds: number | null) => ({ scrapeIntervalSeconds }) as Sampled;
+    const polls = [null, 1, 5, 10, 60].map((interval) => withScrapes(30)(scraped(interval)));
+    expect(polls).toEqual([30, 10, 10, 20, 30]);
+    expect(withScrapes(30)(null)).toBe(30);
   });
   it('has the limits of the specification', () => {
     expect(LIMIT).toEqual({ needs: 20, soft: 30 });

@@ -36,13 +36,13 @@ export class Live<T> {
 }
 
 export interface LiveOptions<T> {
-  /** Seconds between two polls; 0 asks once. */
-  every: number;
+  /** Seconds between two polls; 0 asks once. May depend on what was answered. */
+  every: number | ((data: T | null) => number);
   /** While this topic arrives, the stream says when to look again. */
   topic?: () => string | null;
   /** What an event of the topic means; without it, it means to ask again. */
   onEvent?: (event: unknown, into: Live<T>) => void;
-  /** Keeps the last answer while another path is asked: for filters within one view. */
+  /** Keeps the last answer while another path is asked: for filters within one view. Another shard is another view. */
   keep?: boolean;
   /** Seconds that at least lie between two answers, however fast events come. */
   gap?: () => number;
@@ -56,6 +56,7 @@ export function live<T>(path: () => string | null, options: LiveOptions<T>): Liv
   let asked: string | null = null;
   /** What `data` is the answer to. */
   let answered: string | null = null;
+  const every = (): number => (typeof options.every === 'number' ? options.every : options.every(result.data));
 
   $effect(() => {
     const target = path();
@@ -71,16 +72,17 @@ export function live<T>(path: () => string | null, options: LiveOptions<T>): Liv
 
     // Read when the timer fires and not before: a stream that opens must not ask everything twice.
     const later = (): void => {
-      if (!source.live || options.every <= 0 || controller.signal.aborted) return;
+      if (!source.live || every() <= 0 || controller.signal.aborted) return;
       timer = setTimeout(() => {
-        if (topic !== null && stream.carries(topic)) later();
+        // News come to who knows the rest: an answer that failed is asked for again.
+        if (result.error === null && topic !== null && stream.carries(topic)) later();
         else void ask();
-      }, options.every * 1000);
+      }, every() * 1000);
     };
 
     if (target !== asked) {
       untrack(() => {
-        if (!options.keep || target === null) result.data = null;
+        if (!options.keep || target === null || shardOf(target) !== shardOf(asked)) result.data = null;
         result.error = null;
       });
     }
@@ -132,4 +134,8 @@ export function live<T>(path: () => string | null, options: LiveOptions<T>): Liv
     };
   });
   return result;
+}
+
+function shardOf(path: string | null): string | null {
+  return new URLSearchParams(path?.split('?')[1] ?? '').get('shard');
 }
