@@ -12,28 +12,37 @@ import { route } from '../route/router.svelte';
 const ABREAST = 8;
 
 export class ShardChoice {
-  /** Of a link that names a cluster and no shard: the shard that it belongs to, once it is found. */
-  home = $state<string | null>(null);
-  seeking = $state(false);
+  /** The cluster of a link that names no shard, and the shard that it belongs to, if one says so. */
+  private found = $state.raw<{ cluster: string; shard: string | null } | null>(null);
 
-  constructor(readonly topology: Live<Topology>) {}
+  constructor(
+    readonly topology: Live<Topology>,
+    private readonly linked: () => string | null,
+  ) {}
 
   get ids(): string[] {
     return (this.topology.data?.shards ?? []).map((shard) => shard.shardId).sort(natural);
   }
 
+  /** Whose shard is not known yet. */
+  get sought(): string | null {
+    const cluster = route.query.shard === undefined ? this.linked() : null;
+    return cluster === this.found?.cluster ? null : cluster;
+  }
+
   /** The one in the URL, else that of the cluster in the URL, else the first. */
   get chosen(): string | null {
-    return route.query.shard ?? (this.seeking ? null : (this.home ?? this.ids[0] ?? null));
+    return route.query.shard ?? (this.sought === null ? (this.found?.shard ?? this.ids[0] ?? null) : null);
   }
 
   async seek(cluster: string): Promise<void> {
     const ids = this.ids;
-    for (let at = 0; at < ids.length && this.home === null; at += ABREAST) {
+    let home: string | null = null;
+    for (let at = 0; at < ids.length && home === null && this.sought === cluster; at += ABREAST) {
       const found = await Promise.all(ids.slice(at, at + ABREAST).map((id) => serves(id, cluster)));
-      this.home = found.find((id) => id !== null) ?? null;
+      home = found.find((id) => id !== null) ?? null;
     }
-    this.seeking = false;
+    if (this.sought === cluster) this.found = { cluster, shard: home };
   }
 }
 
@@ -49,27 +58,31 @@ async function serves(shard: string, cluster: string): Promise<string | null> {
   }
 }
 
-/** To be called while a component is set up. */
-export function shardChoice(): ShardChoice {
+/**
+ * To be called while a component is set up. A cluster in the URL without a shard is that of the
+ * link that led here; with `follow` also of links that are taken later, where nobody types it.
+ */
+export function shardChoice({ follow = false } = {}): ShardChoice {
   const topology = live<Topology>(() => 'topology', {
     every: 30,
     topic: () => 'topology',
     onEvent: (event, into) => into.take(event as Topology),
   });
-  const choice = new ShardChoice(topology);
-  const cluster = route.query.cluster;
-  if (cluster !== undefined && cluster !== '*' && route.query.shard === undefined) {
-    choice.seeking = true;
-    let begun = false;
-    $effect(() => {
-      const [known, failed] = [topology.data !== null, topology.error !== null];
-      untrack(() => {
-        if (begun || !(known || failed)) return;
-        begun = true;
-        if (known) void choice.seek(cluster);
-        else choice.seeking = false;
-      });
+  const named = (): string | null => {
+    const cluster = route.query.cluster;
+    return cluster === undefined || cluster === '*' ? null : cluster;
+  };
+  const first = route.query.shard === undefined ? named() : null;
+  const choice = new ShardChoice(topology, follow ? named : () => first);
+  let begun: string | null = null;
+  $effect(() => {
+    const cluster = choice.sought;
+    const answered = topology.data !== null || topology.error !== null;
+    untrack(() => {
+      if (cluster === null || cluster === begun || !answered) return;
+      begun = cluster;
+      void choice.seek(cluster);
     });
-  }
+  });
   return choice;
 }

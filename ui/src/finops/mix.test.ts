@@ -25,6 +25,11 @@ describe('FinOps sums', () => {
       { bucket: '0', demand: null, supply: 4 },
     ]);
   });
+  it('tell a bucket of which a side is not known', () => {
+    expect(demandBars({ buckets: ['0', '16'], demandByBucket: [null, 0], supplyByBucket: [0, 0] })).toEqual([
+      { bucket: '0', demand: null, supply: 0 },
+    ]);
+  });
   it('shade by order of magnitude', () => {
     expect(shade(0, 1000)).toBe(0);
     expect(shade(null, 1000)).toBe(0);
@@ -37,10 +42,11 @@ describe('FinOps sums', () => {
       { c: 'a', machines: 1, dollarsPerHour: 1 },
       { c: 'b', machines: 2, dollarsPerHour: null },
       { c: 'a', machines: 3, dollarsPerHour: 2 },
+      { c: 'b', machines: 1, dollarsPerHour: 5 },
     ];
     expect(sumBy(rows, (row) => row.c)).toEqual([
       { name: 'a', machines: 4, dollarsPerHour: 3 },
-      { name: 'b', machines: 2, dollarsPerHour: null },
+      { name: 'b', machines: 3, dollarsPerHour: null },
     ]);
   });
 });

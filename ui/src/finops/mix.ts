@@ -30,14 +30,19 @@ export interface DemandBar {
 
 /** Buckets that somebody uses, in their order. */
 export function demandBars(data: Pick<Finops, 'buckets' | 'demandByBucket' | 'supplyByBucket'>): DemandBar[] {
-  return data.buckets
-    .map((bucket, index) => ({
-      bucket,
-      demand: data.demandByBucket?.[index] ?? null,
-      supply: data.supplyByBucket?.[index] ?? null,
-    }))
-    .filter((row) => (row.demand ?? 0) > 0 || (row.supply ?? 0) > 0)
-    .sort((a, b) => bucketRank(a.bucket) - bucketRank(b.bucket));
+  return (
+    data.buckets
+      .map((bucket, index) => ({
+        bucket,
+        demand: data.demandByBucket?.[index] ?? null,
+        supply: data.supplyByBucket?.[index] ?? null,
+      }))
+      .filter((row) => row.demand !== 0 || row.supply !== 0)
+      // Where one side is not known at all, the other says which buckets are in use.
+      .filter((row) => data.demandByBucket !== null || (row.supply !== null && row.supply !== 0))
+      .filter((row) => data.supplyByBucket !== null || (row.demand !== null && row.demand !== 0))
+      .sort((a, b) => bucketRank(a.bucket) - bucketRank(b.bucket))
+  );
 }
 
 /** Shade of a cell from 0 to 5, by order of magnitude: one large cell must not hide the others. */
@@ -60,9 +65,10 @@ export function sumBy<R extends { machines: number; dollarsPerHour: Num }>(
   const sums = new Map<string, MoneyRow>();
   for (const row of rows) {
     const key = name(row);
-    const sum = sums.get(key) ?? { name: key, machines: 0, dollarsPerHour: null };
+    const sum = sums.get(key) ?? { name: key, machines: 0, dollarsPerHour: 0 };
     sum.machines += row.machines;
-    if (row.dollarsPerHour !== null) sum.dollarsPerHour = (sum.dollarsPerHour ?? 0) + row.dollarsPerHour;
+    // A sum with an unknown part is unknown.
+    sum.dollarsPerHour = sumKnown([sum.dollarsPerHour, row.dollarsPerHour]);
     sums.set(key, sum);
   }
   return [...sums.values()].sort(

@@ -1,7 +1,7 @@
 import { beginning } from './beginning';
 import { describe, expect, it } from 'vitest';
 import { inOrder, STATES } from './colours';
-import { natural, sortRows } from './sort';
+import { longAgo, natural, sortRows } from './sort';
 import { scrollFor, VIRTUAL_ABOVE, visibleRows } from './window';
 
 describe('order', () => {
@@ -9,6 +9,11 @@ describe('order', () => {
     const rows = [{ n: 2 }, { n: null }, { n: 1 }];
     expect(sortRows(rows, (row) => row.n, false).map((row) => row.n)).toEqual([1, 2, null]);
     expect(sortRows(rows, (row) => row.n, true).map((row) => row.n)).toEqual([2, 1, null]);
+  });
+  it('by age puts what has none last, whichever way', () => {
+    const rows = [{ at: null }, { at: 5 }, { at: 9 }];
+    expect(sortRows(rows, (row) => longAgo(row.at), false).map((row) => row.at)).toEqual([9, 5, null]);
+    expect(sortRows(rows, (row) => longAgo(row.at), true).map((row) => row.at)).toEqual([5, 9, null]);
   });
   it('is stable and counts as people do', () => {
     expect(['shard-10', 'shard-2'].sort(natural)).toEqual(['shard-2', 'shard-10']);

@@ -19,6 +19,11 @@ function unknown(value: SortValue): boolean {
   return value === null || value === undefined || value === '' || Number.isNaN(value);
 }
 
+/** Orders instants by their age; an unknown one has none. */
+export function longAgo(instant: number | null): number | null {
+  return instant === null ? null : -instant;
+}
+
 const collator = new Intl.Collator('en', { numeric: true });
 
 /** `shard-2` before `shard-10`. */

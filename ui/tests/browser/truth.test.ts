@@ -1,0 +1,266 @@
+// That the app never tells more than it knows: unknown is not zero, another shard's answer is not
+// this one's, and what failed is tried again.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Finops, ShardReports, Topology } from '../../src/api/types';
+import { ARTEFACTS, launch, open } from './browser';
+import { Fleet, FULL } from './stub/fleet';
+import { Stub } from './stub/server';
+
+let browser: Browser;
+let page: Page;
+let errors: string[];
+const stub = new Stub();
+
+beforeAll(async () => {
+  await stub.start();
+  browser = await launch();
+});
+afterAll(async () => {
+  await browser?.close();
+  await stub.stop();
+});
+beforeEach(async () => {
+  ({ page, errors } = await open(browser));
+});
+afterEach(async () => {
+  await page.close();
+  stub.reset();
+  expect(errors).toEqual([]);
+});
+
+const seen = (text: string | RegExp): Promise<void> =>
+  page.getByText(text).filter({ visible: true }).first().waitFor({ timeout: 10_000 });
+const gone = (text: string | RegExp): Promise<void> => page.getByText(text).waitFor({ state: 'detached' });
+const shown = (text: string | RegExp): Promise<number> => page.getByText(text).filter({ visible: true }).count();
+const asked = (path: string): number => stub.asked.filter((one) => one.startsWith(path)).length;
+const query = (name: string): string | null => new URL(page.url()).searchParams.get(name);
+
+/** Answers of one path with some fields replaced. */
+function patch<T>(path: string, change: (body: T) => Partial<T>): void {
+  stub.override = (at, search) => {
+    if (at !== path) return undefined;
+    const body = stub.plain(at, search).body as T;
+    return { body: { ...body, ...change(body) } };
+  };
+}
+
+async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const end = Date.now() + 10_000;
+  while (!(await holds())) {
+    if (Date.now() > end) throw new Error(`never: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+describe('unknown is not zero', () => {
+  it('in the share of applies that fail', async () => {
+    patch<Topology>('topology', ({ coordinator }) => ({ coordinator: { ...coordinator, applyErrorRatePerSec: null } }));
+    await page.goto(stub.url('/topology'));
+    await seen('errors —');
+  });
+  it('in a report without a summary', async () => {
+    patch<ShardReports>('shard-reports', ({ reports }) => ({
+      reports: reports.map((one) => ({ ...one, summary: null })),
+      silentShards: Array.from({ length: 25 }, (_, index) => `quiet-${index}`),
+    }));
+    await page.goto(stub.url('/shard-reports'));
+    await seen('Not known.');
+    await seen(/quiet-19 and 5 more/);
+    expect(await shown('No machines.')).toBe(0);
+  });
+  it('in a matrix and in demand that nobody knows', async () => {
+    patch<Finops>('finops/snapshot', (body) => ({
+      configured: (body.configured ?? []).map((row) => row.map(() => null)),
+      demandByBucket: body.buckets.map(() => 0),
+      supplyByBucket: null,
+    }));
+    await page.goto(stub.url('/finops'));
+    await seen('Supply is not known.');
+    expect(await shown('No machine is configured.')).toBe(0);
+    expect(await shown('No demand and no configured machine.')).toBe(0);
+  });
+  it('in savings of nothing compared', async () => {
+    patch('finops/savings', () => ({ compared: 0, savedPerHour: 0, rows: [] }));
+    await page.goto(stub.url('/finops?shard=shard-0'));
+    await seen('over 0 of 240 decisions');
+    expect(await page.locator('b', { hasText: '$0.00/h' }).count()).toBe(0);
+  });
+  it('in what a bar of money says of its parts', async () => {
+    patch<Finops>('finops/snapshot', () => ({ dollarsPerHour: { spot: { configured: 0.3 } } }));
+    await page.goto(stub.url('/finops'));
+    await page.locator('[title="spot: $0.30/h"]').waitFor();
+  });
+  it('in a list that was cut short', async () => {
+    patch('clusters/prod-eu', () => ({ requestsTruncated: true }));
+    await page.goto(stub.url('/clusters/prod-eu'));
+    await seen('at least 4 not satisfied');
+  });
+});
+
+describe('an answer', () => {
+  it('of one shard is not shown as that of another', async () => {
+    await page.goto(stub.url('/machines?shard=shard-0'));
+    await seen('m-00000');
+    stub.override = (path, search) => (path === 'machines' && search.get('shard') === 'shard-1' ? 'hang' : undefined);
+    await page.getByLabel('Shard').selectOption('shard-1');
+    await page.locator('[data-state="loading"]').first().waitFor();
+    expect(await shown('m-00000')).toBe(0);
+  });
+  it('that failed is asked for again, also while the stream is open', async () => {
+    await page.clock.install();
+    stub.override = (path) =>
+      path === 'decisions' ? { status: 502, body: { error: 'shard-0 timed out' } } : undefined;
+    await page.goto(stub.url('/decisions'));
+    await seen('shard-0 timed out');
+    await page.clock.runFor(500);
+    await until('a stream', () => stub.streams.size === 1);
+    await seen('live');
+    stub.override = () => undefined;
+    await page.clock.runFor(11_000);
+    await seen('create for');
+  });
+  it('from metrics is asked for before it is old', async () => {
+    await page.clock.install();
+    await page.goto(stub.url('/finops'));
+    await seen('$184.32/h');
+    await until('a trend', () => asked('finops/trend') === 1);
+    await page.clock.runFor(11_000);
+    await until('another', () => asked('finops/trend') === 2);
+    await until('and the snapshot', () => asked('finops/snapshot') === 2);
+  });
+  it('keeps the pages that were loaded', async () => {
+    stub.fleet = new Fleet(FULL);
+    await page.clock.install();
+    await page.goto(stub.url('/machines?shard=shard-0'));
+    await seen('500 of 20,000 machines');
+    await page.getByRole('button', { name: 'Load more' }).click();
+    await seen('1,000 of 20,000 machines');
+    const before = asked('machines?');
+    await page.clock.runFor(16_000);
+    await until('both pages are read again', () => asked('machines?') === before + 2);
+    expect(await shown('1,000 of 20,000 machines')).toBe(1);
+  });
+  it('whose next page fails says so', async () => {
+    stub.override = (path, search) => {
+      if (path !== 'topology') return undefined;
+      if (search.get('domainsPage')) return { status: 502, body: { error: 'the coordinator timed out' } };
+      return { body: { ...stub.fleet.topology(), domainsNext: 'rack-9' } };
+    };
+    await page.goto(stub.url('/topology'));
+    await page.getByRole('button', { name: 'Load more domains' }).click();
+    await page.getByRole('alert').getByText('the coordinator timed out').waitFor();
+  });
+  it('that explains a need says when it is not refreshed', async () => {
+    await page.clock.install();
+    await page.goto(stub.url('/needs?cluster=*'));
+    await page
+      .locator('tr.open')
+      .nth(4)
+      .click({ position: { x: 620, y: 10 } });
+    await seen('rank 23 of 46');
+    stub.override = (path) => (path === 'explain' ? { status: 502, body: { error: 'shard-0 is gone' } } : undefined);
+    await page.clock.runFor(11_000);
+    await seen(/The last refresh failed, this is of cycle [\d,]+: shard-0 is gone/);
+  });
+});
+
+describe('filters', () => {
+  it('that match nothing say so', async () => {
+    await page.goto(stub.url('/shards?search=nothing-like-it'));
+    await seen('Nothing matches.');
+  });
+  it('typed on one screen are none of the next', async () => {
+    await page.clock.install();
+    await page.goto(stub.url('/shards'));
+    await seen('shard-1');
+    await page.getByLabel('Search').fill('shard-2');
+    await page.getByRole('link', { name: 'Topology' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Topology' }).waitFor();
+    await page.clock.runFor(1000);
+    await seen('coordinator-1');
+    expect(query('search')).toBeNull();
+  });
+  it('by cluster offer every cluster, however many needs there are', async () => {
+    stub.override = (path, search) => {
+      if (path !== 'needs') return undefined;
+      const { body } = stub.plain(path, search) as { body: object };
+      return { body: search.get('cluster') === null ? { ...body, totalNeeds: 90_000 } : body };
+    };
+    await page.goto(stub.url('/needs?shard=shard-0&cluster=*'));
+    await seen('first 46 of 90,000');
+    const choice = page.getByLabel('Cluster');
+    await choice.selectOption('prod-us');
+    await gone('first 46 of 90,000');
+    await choice.selectOption('prod-eu');
+    await seen('shard-0 · prod-eu');
+  });
+});
+
+describe('links', () => {
+  it('to the needs of a cluster find its shard, also from the needs of another', async () => {
+    const homes: Record<string, string> = { 'shard-0': 'prod-eu', 'shard-2': 'batch' };
+    stub.override = (path, search) =>
+      path === 'sessions'
+        ? { body: { ...stub.fleet.sessions('x'), sessions: [{ clusterId: homes[search.get('shard') ?? ''] }] } }
+        : undefined;
+    await page.goto(stub.url('/needs?cluster=prod-eu'));
+    await seen('shard-0 · prod-eu');
+    await page.locator('[data-jump]').fill('batch');
+    await page.getByRole('option', { name: /needs of this cluster/ }).click();
+    await seen('shard-2 · batch');
+  });
+  it('back to a question show it in the form', async () => {
+    await page.goto(stub.url('/whatif?cluster=prod-eu'));
+    const total = page.getByRole('textbox', { name: /Total of/ });
+    for (const wanted of ['64', '32']) {
+      await total.fill(wanted);
+      await page.getByRole('button', { name: 'Ask the engine' }).click();
+      await until('it is asked', () => (query('need') ?? '').includes(`"${wanted}"`));
+    }
+    await page.goBack();
+    await until('the first again', async () => (await total.inputValue()) === '64');
+  });
+  it('of a decision without a machine lead to none', async () => {
+    const one = { ...stub.fleet.decision(0), kind: 'SetActuation', machineId: '', clusterId: '', outcome: 'paused' };
+    patch('decisions', () => ({ decisions: [one] }));
+    await page.goto(stub.url(`/decisions?decision=${one.sequence}`));
+    const drawer = page.getByRole('dialog');
+    await drawer.getByRole('link', { name: 'all decisions of this kind' }).waitFor();
+    expect(await drawer.getByRole('link', { name: 'the machine' }).count()).toBe(0);
+  });
+});
+
+describe('time', () => {
+  it('of the point under the pointer is that of the axis', async () => {
+    const abroad = await browser.newPage({ timezoneId: 'America/New_York', viewport: { width: 1440, height: 900 } });
+    try {
+      await abroad.goto(stub.url('/'));
+      await abroad.getByRole('img', { name: /Actions per second by kind/ }).hover();
+      await abroad
+        .locator('figure')
+        .getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/)
+        .waitFor();
+    } finally {
+      await abroad.close();
+    }
+  });
+  it('stands still in a moment of a recording', async () => {
+    const file = join(ARTEFACTS, 'still.jsonl');
+    const body = stub.fleet.topology();
+    writeFileSync(file, JSON.stringify({ recorded: 'topology', at: Date.parse(body.queriedAt), body }));
+    await page.clock.install();
+    await page.goto(stub.url('/replay'));
+    await page.locator('input[type=file]').first().setInputFiles(file);
+    await page.clock.runFor(1000);
+    await seen('Back to live');
+    await page.getByRole('link', { name: 'Topology' }).first().click();
+    await seen('coordinator-1');
+    await page.clock.runFor(90_000);
+    expect(await shown(/^silent/)).toBe(0);
+    await seen(/^\d s ago$/);
+  });
+});
