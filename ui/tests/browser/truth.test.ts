@@ -3,41 +3,15 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Finops, ShardReports, Topology } from '../../src/api/types';
-import { ARTEFACTS, launch, open } from './browser';
+import { ARTEFACTS } from './browser';
+import { browser, page, query, seen, stub, until } from './session';
 import { Fleet, FULL } from './stub/fleet';
-import { Stub } from './stub/server';
 
-let browser: Browser;
-let page: Page;
-let errors: string[];
-const stub = new Stub();
-
-beforeAll(async () => {
-  await stub.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await stub.stop();
-});
-beforeEach(async () => {
-  ({ page, errors } = await open(browser));
-});
-afterEach(async () => {
-  await page.close();
-  stub.reset();
-  expect(errors).toEqual([]);
-});
-
-const seen = (text: string | RegExp): Promise<void> =>
-  page.getByText(text).filter({ visible: true }).first().waitFor({ timeout: 10_000 });
 const gone = (text: string | RegExp): Promise<void> => page.getByText(text).waitFor({ state: 'detached' });
 const shown = (text: string | RegExp): Promise<number> => page.getByText(text).filter({ visible: true }).count();
 const asked = (path: string): number => stub.asked.filter((one) => one.startsWith(path)).length;
-const query = (name: string): string | null => new URL(page.url()).searchParams.get(name);
 
 /** Answers of one path with some fields replaced. */
 function patch<T>(path: string, change: (body: T) => Partial<T>): void {
@@ -46,14 +20,6 @@ function patch<T>(path: string, change: (body: T) => Partial<T>): void {
     const body = stub.plain(at, search).body as T;
     return { body: { ...body, ...change(body) } };
   };
-}
-
-async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + 10_000;
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error(`never: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }
 
 describe('unknown is not zero', () => {

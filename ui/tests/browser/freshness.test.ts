@@ -1,0 +1,105 @@
+// How data is kept current, and what is said when it is not.
+
+import { describe, expect, it } from 'vitest';
+import { hide, page, seen, stub, until } from './session';
+
+describe('freshness', () => {
+  it('news arrive by stream and are not polled meanwhile', async () => {
+    await page.goto(stub.url('/needs?shard=shard-0&cluster=*'));
+    await seen('46 shown');
+    await until('a stream with the topics', () => stub.streams.size === 1);
+    expect(stub.asked.some((path) => path.includes('topics=needs%3Ashard-0%2Ctopology'))).toBe(true);
+    await seen('live');
+    const before = stub.asked.filter((path) => path.startsWith('needs')).length;
+    stub.tell('needs:shard-0', { shard: 'shard-0', cycle: 18_232 });
+    await until('asked again', () => stub.asked.filter((path) => path.startsWith('needs')).length === before + 1);
+  });
+  it('decisions tick', async () => {
+    await page.goto(stub.url('/'));
+    await until('a stream', () => stub.streams.size === 1);
+    await seen('live');
+    stub.tell('decisions', { ...stub.fleet.decision(0), shard: 'shard-9', sequence: '77', machineId: 'm-fresh' });
+    await seen('m-fresh');
+    for (const shard of ['shard-0', 'shard-2']) stub.tell('summary', stub.fleet.summary(shard));
+    await seen('paused: shard-2');
+  });
+  it('without a stream it polls', async () => {
+    stub.streaming = false;
+    await page.clock.install();
+    await page.goto(stub.url('/needs?shard=shard-0&cluster=*'));
+    await seen('46 shown');
+    await seen('polling');
+    const before = stub.asked.filter((path) => path.startsWith('needs')).length;
+    await page.clock.runFor(11_000);
+    await until('asked again', () => stub.asked.filter((path) => path.startsWith('needs')).length > before);
+  });
+  it('a hidden tab stops both, and catches up', async () => {
+    await page.clock.install();
+    await page.goto(stub.url('/'));
+    await seen('$184.32/h');
+    await page.clock.runFor(500);
+    await until('a stream', () => stub.streams.size === 1);
+    await hide(true);
+    await page.clock.runFor(500);
+    await until('no stream', () => stub.streams.size === 0);
+    const before = stub.asked.length;
+    await page.clock.runFor(120_000);
+    expect(stub.asked.slice(before)).toEqual([]);
+    await hide(false);
+    await page.clock.runFor(500);
+    await until('asked again', () => stub.asked.slice(before).includes('fleet/overview'));
+    await until('a stream again', () => stub.streams.size === 1);
+  });
+  it.each([
+    '/',
+    '/shards',
+    '/shards/shard-0',
+    '/shard-reports',
+    '/topology',
+    '/clusters',
+    '/clusters/prod-eu',
+    '/available-capacity',
+    '/needs?cluster=*',
+    '/finops',
+    '/machines',
+    '/decisions',
+  ])('what nobody refreshes turns stale: %s', async (path) => {
+    stub.streaming = false;
+    await page.clock.install();
+    await page.goto(stub.url(path));
+    await page.locator('[data-state="full"]').first().waitFor();
+    expect(await page.locator('.stale').count()).toBe(0);
+    stub.override = () => 'hang';
+    await page.clock.runFor(70_000);
+    await page.locator('.stale', { hasText: 'stale' }).first().waitFor();
+  });
+  it('what the stream carries does not turn stale while it is alive', async () => {
+    await page.clock.install();
+    await page.goto(stub.url('/decisions'));
+    await seen('create for');
+    await until('a stream', () => stub.streams.size === 1);
+    for (let passed = 0; passed < 60; passed += 10) {
+      await page.clock.runFor(10_000);
+      stub.tell('heartbeat', { nowUnixNanos: Date.now() * 1e6 });
+      await page.waitForTimeout(50);
+    }
+    expect(await page.locator('.stale').count()).toBe(0);
+    stub.streaming = false;
+    stub.override = () => 'hang';
+    for (const stream of stub.streams) stream.destroy();
+    await page.clock.runFor(70_000);
+    await page.locator('.stale', { hasText: 'stale' }).first().waitFor();
+  });
+  it('keeps what it knew when a refresh fails, and says so', async () => {
+    stub.streaming = false;
+    await page.clock.install();
+    await page.goto(stub.url('/shards'));
+    await seen('shard-1');
+    stub.override = (path) =>
+      path === 'shards' ? { status: 502, body: { error: 'prometheus timed out after 5 s' } } : undefined;
+    await page.clock.runFor(16_000);
+    await page.locator('[data-state="partial"]').waitFor();
+    await seen(/prometheus timed out after 5 s/);
+    await seen('shard-1');
+  });
+});
