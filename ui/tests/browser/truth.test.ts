@@ -72,7 +72,7 @@ describe('an answer', () => {
     await page.goto(stub.url('/machines?shard=shard-0'));
     await seen('m-00000');
     stub.override = (path, search) => (path === 'machines' && search.get('shard') === 'shard-1' ? 'hang' : undefined);
-    await page.getByLabel('Shard').selectOption('shard-1');
+    await page.locator('main select').first().selectOption('shard-1');
     await page.locator('[data-state="loading"]').first().waitFor();
     expect(await shown('m-00000')).toBe(0);
   });
@@ -89,14 +89,26 @@ describe('an answer', () => {
     await page.clock.runFor(11_000);
     await seen('create for');
   });
+  it('of one shard that fails does not hide what the others tell', async () => {
+    stub.override = (path) =>
+      path === 'decisions' ? { status: 502, body: { error: 'shard-0 timed out' } } : undefined;
+    await page.goto(stub.url('/'));
+    await seen('shard-0 timed out');
+    await until('a stream', () => stub.streams.size === 1);
+    await seen('live');
+    stub.tell('decisions', { ...stub.fleet.decision(0), shard: 'shard-1', sequence: '77', machineId: 'm-fresh' });
+    await seen('m-fresh');
+    await seen(/shard-0 timed out/);
+  });
   it('from metrics is asked for before it is old', async () => {
     await page.clock.install();
     await page.goto(stub.url('/finops'));
     await seen('$184.32/h');
-    await until('a trend', () => asked('finops/trend') === 1);
+    await page.getByRole('img', { name: /Dollars per hour/ }).waitFor();
+    const before = [asked('finops/trend'), asked('finops/snapshot')] as const;
     await page.clock.runFor(11_000);
-    await until('another', () => asked('finops/trend') === 2);
-    await until('and the snapshot', () => asked('finops/snapshot') === 2);
+    await until('the trend again', () => asked('finops/trend') > before[0]);
+    await until('the snapshot again', () => asked('finops/snapshot') > before[1]);
   });
   it('keeps the pages that were loaded', async () => {
     stub.fleet = new Fleet(FULL);
@@ -107,7 +119,7 @@ describe('an answer', () => {
     await seen('1,000 of 20,000 machines');
     const before = asked('machines?');
     await page.clock.runFor(16_000);
-    await until('both pages are read again', () => asked('machines?') === before + 2);
+    await until('both pages are read again', () => asked('machines?') >= before + 2);
     expect(await shown('1,000 of 20,000 machines')).toBe(1);
   });
   it('whose next page fails says so', async () => {
@@ -143,7 +155,9 @@ describe('filters', () => {
     await page.clock.install();
     await page.goto(stub.url('/shards'));
     await seen('shard-1');
-    await page.getByLabel('Search').fill('shard-2');
+    // Nothing settles before the screen is left.
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await page.locator('main [data-search]').fill('shard-2');
     await page.getByRole('link', { name: 'Topology' }).click();
     await page.getByRole('heading', { level: 1, name: 'Topology' }).waitFor();
     await page.clock.runFor(1000);
@@ -158,7 +172,7 @@ describe('filters', () => {
     };
     await page.goto(stub.url('/needs?shard=shard-0&cluster=*'));
     await seen('first 46 of 90,000');
-    const choice = page.getByLabel('Cluster');
+    const choice = page.locator('main select').nth(1);
     await choice.selectOption('prod-us');
     await gone('first 46 of 90,000');
     await choice.selectOption('prod-eu');
