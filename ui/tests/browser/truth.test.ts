@@ -9,7 +9,7 @@ import { ARTEFACTS } from './browser';
 import { browser, page, query, seen, stub, until } from './session';
 import { Fleet, FULL } from './stub/fleet';
 
-const gone = (text: string | RegExp): Promise<void> => page.getByText(text).waitFor({ state: 'detached' });
+const gone = (text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor({ state: 'detached' });
 const shown = (text: string | RegExp): Promise<number> => page.getByText(text).filter({ visible: true }).count();
 const asked = (path: string): number => stub.asked.filter((one) => one.startsWith(path)).length;
 
@@ -99,6 +99,28 @@ describe('an answer', () => {
     stub.tell('decisions', { ...stub.fleet.decision(0), shard: 'shard-1', sequence: '77', machineId: 'm-fresh' });
     await seen('m-fresh');
     await seen(/shard-0 timed out/);
+  });
+  it('does not lose what came while it was on its way', async () => {
+    await page.goto(stub.url('/decisions?shard=shard-0'));
+    await seen('configure for');
+    await until('a stream', () => stub.streams.size === 1);
+    await seen('live');
+    let arrive = (): void => {};
+    const gate = new Promise<void>((resolve) => (arrive = resolve));
+    await page.route(/api\/decisions\?.*kind=Provision/, async (route) => {
+      const response = await route.fetch();
+      await gate;
+      await route.fulfill({ response });
+    });
+    await page.locator('main select').nth(1).selectOption('Provision');
+    await until('it is asked', () => asked('decisions?kind=Provision') === 1);
+    const one = stub.fleet.decision(0);
+    const fresh = { ...one, kind: 'Provision', shard: 'shard-0', sequence: '9000000000000000000', ofSequence: null };
+    stub.tell('decisions', { ...fresh, machineId: 'm-between' });
+    await seen('m-between');
+    arrive();
+    await gone('configure for');
+    expect(await shown('m-between')).toBe(1);
   });
   it('from metrics is asked for before it is old', async () => {
     await page.clock.install();
