@@ -18,7 +18,7 @@ const REASONS: Reason[] = [
     title: 'Outranked',
     tone: 'amber',
     action:
-      'matching machines exist but went to higher needs; raise its priority, lower that of others, or add capacity of this shape',
+      'matching machines exist but went to needs ahead of it, of a higher priority or earlier at the same; raise its priority, lower that of others, or add capacity of this shape',
   },
   {
     name: 'NO_MATCHING_SUPPLY',

@@ -31,7 +31,7 @@ export function demoState(): State {
     workspaces: ['a', 'b', 'c'].map((id, index) => ({
       id, cluster: `cluster-${id}`, shard: `shard-${index % 2}`, label: `Cluster ${id.toUpperCase()}`, levels: { batch: 4 + index * 6, production: 6, critical: index },
       pods: { batch: pods(4 + index * 6, 4 + index * 4), production: pods(6, 6), critical: pods(index, index), gang: pods(0, 0) }, nodes: 10 + index * 4, machines: { BARE_METAL: 6, RESERVED: 4, ON_DEMAND: 0, SPOT: index * 4 }, dollarsPerHour: index * 0.62, connected: index !== 1, rollupsHeld: index === 1 ? 2 : 0,
-      unmet: index === 2 ? [{ tier: 'batch', priority: 100, reason: 'PRIORITY_STARVED', detail: '', text: 'matching machines exist but went to higher needs', fingerprint: 'p=100', group: '' }] : [],
+      unmet: index === 2 ? [{ tier: 'batch', priority: 100, reason: 'PRIORITY_STARVED', detail: '', text: 'matching machines exist but went to needs ahead of it', fingerprint: 'p=100', group: '' }] : [],
     })),
     coordinators: [0, 1, 2].map((index) => ({ id: `coordinator-${index}`, running: index !== 2, leader: index === 0, term: 2 })),
     shards: [0, 1].map((index) => ({ id: `shard-${index}`, running: true, epoch: 1, cycle: 812, computedAtUnixMs: Date.now(), stale: false, rebuilding: index === 1, mode: index === 0 ? 'DRY_RUN' : 'ACTIVE', sessions: 2, needs: 6, needsUnmet: 1 })),
