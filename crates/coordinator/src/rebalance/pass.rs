@@ -13,7 +13,7 @@ use super::{
     donors::Donors,
     fleet::Fleet,
     lacking::{self, ESCALATED_AFTER, Lacking, machines},
-    shelf::Shelf,
+    shelf::{Shelf, Yielding},
 };
 use crate::{
     dice::Dice,
@@ -46,7 +46,7 @@ struct Run<'a, 'b> {
     room: (usize, u64),
     /// By shard: whether this pass drains it.
     drained: Vec<bool>,
-    /// Shapes for which no work yields to this priority and bucket.
+    /// Shapes for which no work is left that yields to this priority and bucket.
     hopeless: Set<(u32, i32, PenaltyBucket)>,
     pass: Pass,
 }
@@ -175,7 +175,7 @@ impl Run<'_, '_> {
             && want.lacking.shortfall.age_cycles > DRAINS_AFTER
             && !want.offered;
         if !want.left.is_zero() && drains {
-            self.drains(want, donors)?;
+            self.drains(want, &mut donors.yielding)?;
         }
         Ok(())
     }
@@ -238,17 +238,18 @@ impl Run<'_, '_> {
     }
 
     /// Tier 3: cheap work yields to dear, a little of each donor.
-    fn drains(&mut self, want: &mut Want<'_>, donors: &Donors) -> Result<(), Full> {
-        let shortfall = want.lacking.shortfall;
-        let key = (want.lacking.shape, shortfall.priority, shortfall.interruption_bucket);
-        if self.hopeless.contains(&key) {
+    fn drains(&mut self, want: &mut Want<'_>, yielding: &mut Yielding) -> Result<(), Full> {
+        let (classes, shortfall) = (self.classes, want.lacking.shortfall);
+        let worth = (shortfall.priority, shortfall.interruption_bucket);
+        let key = (want.lacking.shape, worth.0, worth.1);
+        if !yielding.yields(classes, want.lacking.shape, worth) || self.hopeless.contains(&key) {
             return Ok(());
         }
-        let (classes, mut hopeless) = (self.classes, true);
+        let mut hopeless = true;
         let serving = classes.serving(want.lacking.shape);
-        let mut next = serving.next_of_both(&donors.yielding.stocked, 0);
+        let mut next = serving.next_of_both(&yielding.stocked, 0);
         while let Some(class) = next {
-            for victims in donors.yielding.below(class, shortfall.priority) {
+            for victims in yielding.below(class, shortfall.priority) {
                 let dear = victims.min_bucket >= shortfall.interruption_bucket;
                 if dear || self.drained[victims.shard as usize] {
                     continue;
@@ -267,7 +268,7 @@ impl Run<'_, '_> {
                     return Ok(());
                 }
             }
-            next = serving.next_of_both(&donors.yielding.stocked, class + 1);
+            next = serving.next_of_both(&yielding.stocked, class + 1);
         }
         if hopeless {
             self.hopeless.insert(key);

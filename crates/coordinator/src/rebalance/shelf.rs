@@ -112,16 +112,22 @@ pub(super) struct Victims {
     pub(super) min_bucket: PenaltyBucket,
 }
 
+/// Priorities and the cheapest bucket of all work up to each: where it falls.
+type Stairs = Vec<(i32, PenaltyBucket)>;
+
 /// Work that may yield, by class; the least important first.
 #[derive(Debug)]
 pub(super) struct Yielding {
     victims: Vec<Vec<Victims>>,
     pub(super) stocked: Bits,
+    /// By shape: of all classes that could serve it, when the pass began.
+    stairs: Map<u32, Stairs>,
 }
 
 impl Yielding {
     pub(super) fn new(classes: usize) -> Self {
-        Self { victims: vec![Vec::new(); classes], stocked: Bits::new(classes) }
+        let victims = vec![Vec::new(); classes];
+        Self { victims, stocked: Bits::new(classes), stairs: Map::default() }
     }
 
     pub(super) fn put(&mut self, class: usize, victims: Victims) {
@@ -139,9 +145,49 @@ impl Yielding {
         }
     }
 
+    /// Whether there is work below a priority and a bucket in machines that could serve a shape:
+    /// a hundred thousand ask, each of whom would else look at every row.
+    pub(super) fn yields(
+        &mut self,
+        classes: &Classes<'_>,
+        shape: u32,
+        (priority, bucket): (i32, PenaltyBucket),
+    ) -> bool {
+        let Self { victims, stocked, stairs } = self;
+        let stairs = stairs.entry(shape).or_insert_with(|| {
+            let serving = classes.serving(shape);
+            let mut all = Stairs::new();
+            let mut next = serving.next_of_both(stocked, 0);
+            while let Some(class) = next {
+                falls(
+                    &mut all,
+                    victims[class].iter().map(|one| (one.min_priority, one.min_bucket)),
+                );
+                next = serving.next_of_both(stocked, class + 1);
+            }
+            all.sort_unstable();
+            let mut stairs = Stairs::new();
+            falls(&mut stairs, all.into_iter());
+            stairs
+        });
+        let below = stairs.partition_point(|(step, _)| *step < priority);
+        below.checked_sub(1).is_some_and(|last| stairs[last].1 < bucket)
+    }
+
     /// Those below a priority.
     pub(super) fn below(&self, class: usize, priority: i32) -> &[Victims] {
         let victims = &self.victims[class];
         &victims[..victims.partition_point(|one| one.min_priority < priority)]
+    }
+}
+
+/// Adds the steps at which the bucket of a list in order falls.
+fn falls(stairs: &mut Stairs, list: impl Iterator<Item = (i32, PenaltyBucket)>) {
+    let mut least = None;
+    for (priority, bucket) in list {
+        if least.is_none_or(|least| bucket < least) {
+            least = Some(bucket);
+            stairs.push((priority, bucket));
+        }
     }
 }
