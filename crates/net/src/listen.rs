@@ -55,10 +55,7 @@ impl FromStr for ListenAddr {
         let (host, port) = split(text).ok_or_else(|| {
             // Who wrote a port alone means that one.
             let port = text.parse::<u16>().unwrap_or(7780);
-            format!(
-                "{text:?} is not an address; write 127.0.0.1:{port} or [::1]:{port}, or :{port} for \
-                 all interfaces"
-            )
+            format!("{text:?} is not an address; write :{port} or 127.0.0.1:{port} or [::1]:{port}")
         })?;
         Ok(Self { host: host.to_owned(), port })
     }
