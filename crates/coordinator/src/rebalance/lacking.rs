@@ -1,6 +1,6 @@
 //! Shortfalls that machines of others may close, and what is on its way to them.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use bigfleet_model::{Requirement, Resources, Totals, gate::amount};
 
@@ -13,18 +13,24 @@ pub(super) const ESCALATED_AFTER: i32 = 5;
 /// A shortfall that takes part.
 #[derive(Clone, Debug)]
 pub(super) struct Lacking<'a> {
+    /// More important first, then older. Here, for a sort that went to each shortfall would
+    /// mostly wait for memory.
+    rank: (Reverse<i32>, Reverse<i32>),
     pub(super) shard: u32,
-    pub(super) shortfall: &'a Shortfall,
     pub(super) shape: u32,
+    pub(super) shortfall: &'a Shortfall,
 }
 
-impl Lacking<'_> {
-    /// More important first, then older; then by shard and as it was reported.
-    pub(super) fn before(&self, other: &Self) -> std::cmp::Ordering {
-        let order = |one: &Self| (one.shortfall.priority, one.shortfall.age_cycles);
-        // A stable sort keeps shards and positions.
-        order(other).cmp(&order(self))
+impl<'a> Lacking<'a> {
+    pub(super) fn new(shard: u32, shape: u32, shortfall: &'a Shortfall) -> Self {
+        let rank = (Reverse(shortfall.priority), Reverse(shortfall.age_cycles));
+        Self { rank, shard, shape, shortfall }
     }
+}
+
+/// In the order of a pass: by rank, then by shard and as it was reported, as they come.
+pub(super) fn in_order(lacking: &mut [Lacking<'_>]) {
+    lacking.sort_by_key(|one| one.rank);
 }
 
 /// Machines like this that cover it; all there are, if they lack what it asks for.

@@ -1,7 +1,5 @@
 //! One pass: shortfalls in order, tier by tier.
 
-use std::collections::BTreeSet;
-
 use bigfleet_model::{PenaltyBucket, Resources, Totals};
 use smallvec::SmallVec;
 
@@ -55,20 +53,31 @@ struct Run<'a, 'b> {
 struct Want<'a> {
     lacking: &'a Lacking<'a>,
     /// What it lacked when the pass came to it.
-    start: Totals,
-    /// What it lacks still.
-    left: Totals,
+    start: &'a Totals,
+    /// What it lacks still, once something was begun for it.
+    left: Option<Totals>,
     /// Something went to it, or will when a pair has rested.
     offered: bool,
-    why: BTreeSet<Skip>,
+    /// Each reason once.
+    why: SmallVec<[Skip; 4]>,
 }
 
 impl Want<'_> {
     /// Whether so many machines finish it, or close a share that is worth a move.
     fn closed_by(&self, gives: u32, allocatable: &Resources, settings: &Settings) -> bool {
         let gives = u64::from(gives);
-        gives >= machines(&self.left, allocatable)
-            || gives as f64 >= settings.min_benefit * machines(&self.start, allocatable) as f64
+        gives >= machines(self.left(), allocatable)
+            || gives as f64 >= settings.min_benefit * machines(self.start, allocatable) as f64
+    }
+
+    fn left(&self) -> &Totals {
+        self.left.as_ref().unwrap_or(self.start)
+    }
+
+    fn skip(&mut self, why: Skip) {
+        if !self.why.contains(&why) {
+            self.why.push(why);
+        }
     }
 }
 
@@ -96,12 +105,12 @@ pub(super) fn pass<'r>(
             match () {
                 () if shortfall.stays_together() => skip(&mut pass, Skip::Same),
                 () if shortfall.is_unwieldy() => skip(&mut pass, Skip::TooLarge),
-                () => lacking.push(Lacking { shard, shortfall, shape }),
+                () => lacking.push(Lacking::new(shard, shape, shortfall)),
             }
         }
     }
-    lacking.sort_by(Lacking::before);
-    let mut on_the_way = lacking::on_the_way(picture, &fleet, &classes, &lacking);
+    lacking::in_order(&mut lacking);
+    let on_the_way = lacking::on_the_way(picture, &fleet, &classes, &lacking);
     let mut donors = Donors::of(picture, &fleet, &classes, &wanted, settings);
     let mut run = Run {
         settings,
@@ -116,19 +125,19 @@ pub(super) fn pass<'r>(
         pass,
     };
     for (at, one) in lacking.iter().enumerate() {
-        let start = on_the_way.remove(&at).unwrap_or_else(|| one.shortfall.deficit.clone());
+        let start = on_the_way.get(&at).unwrap_or(&one.shortfall.deficit);
         if start.is_zero() {
             skip(&mut run.pass, Skip::OnTheWay);
             continue;
         }
-        let left = start.clone();
-        let mut want = Want { lacking: one, start, left, offered: false, why: BTreeSet::new() };
+        let (left, why) = (None, SmallVec::new());
+        let mut want = Want { lacking: one, start, left, offered: false, why };
         if let Err(Full(why)) = run.serve(&mut want, &mut donors) {
             let rest = (lacking.len() - at) as u64;
             *run.pass.skipped.entry(why).or_default() += rest;
             break;
         }
-        match want.left.is_zero() {
+        match want.left().is_zero() {
             true => {}
             false if want.why.is_empty() => skip(&mut run.pass, Skip::NoDonor),
             false => want.why.into_iter().for_each(|why| skip(&mut run.pass, why)),
@@ -168,13 +177,13 @@ fn numbered<'r>(
 impl Run<'_, '_> {
     fn serve(&mut self, want: &mut Want<'_>, donors: &mut Donors) -> Result<(), Full> {
         self.offers(want, &mut donors.idle, TransferKind::Idle)?;
-        if !want.left.is_zero() && self.settings.max_tier >= 2 {
+        if !want.left().is_zero() && self.settings.max_tier >= 2 {
             self.offers(want, &mut donors.speculative, TransferKind::Speculative)?;
         }
         let drains = self.settings.max_tier >= 3
             && want.lacking.shortfall.age_cycles > DRAINS_AFTER
             && !want.offered;
-        if !want.left.is_zero() && drains {
+        if !want.left().is_zero() && drains {
             self.drains(want, &mut donors.yielding)?;
         }
         Ok(())
@@ -191,7 +200,7 @@ impl Run<'_, '_> {
         let serving = classes.serving(want.lacking.shape);
         let Some(reach) = shelf.reach(classes, want.lacking.shape) else { return Ok(()) };
         if !want.closed_by(reach.surplus, &reach.allocatable, self.settings) {
-            want.why.insert(Skip::MinBenefit);
+            want.skip(Skip::MinBenefit);
             return Ok(());
         }
         let mut next = serving.next_of_both(&shelf.stocked, 0);
@@ -208,7 +217,7 @@ impl Run<'_, '_> {
                 let allocatable = classes.classes[class].allocatable;
                 if !want.closed_by(offer.surplus, allocatable, self.settings) {
                     // Nor do those after it, who have less.
-                    want.why.insert(Skip::MinBenefit);
+                    want.skip(Skip::MinBenefit);
                     heads.retain(|(other, _)| *other != class);
                     continue;
                 }
@@ -216,20 +225,20 @@ impl Run<'_, '_> {
                     continue;
                 }
                 if !want.closed_by(offer.left, allocatable, self.settings) {
-                    want.why.insert(Skip::MinBenefit);
+                    want.skip(Skip::MinBenefit);
                     continue;
                 }
                 if self.rests(offer.shard, want.lacking.shard, class) {
                     // It is worth waiting for: nobody's work ends meanwhile.
                     want.offered = true;
-                    want.why.insert(Skip::Cooldown);
+                    want.skip(Skip::Cooldown);
                     continue;
                 }
-                let need = machines(&want.left, allocatable);
+                let need = machines(want.left(), allocatable);
                 let most = need.min(u64::from(offer.left)).min(MAX_TRANSFER_MACHINES as u64);
                 let count = self.begin(want, (offer.shard, class), kind, most)?;
                 shelf.take(class, at, count);
-                if want.left.is_zero() {
+                if want.left().is_zero() {
                     return Ok(());
                 }
             }
@@ -256,15 +265,15 @@ impl Run<'_, '_> {
                 }
                 hopeless = false;
                 if self.rests(victims.shard, want.lacking.shard, class) {
-                    want.why.insert(Skip::Cooldown);
+                    want.skip(Skip::Cooldown);
                     continue;
                 }
-                let need = machines(&want.left, classes.classes[class].allocatable);
+                let need = machines(want.left(), classes.classes[class].allocatable);
                 let share = victims.configured.div_ceil(100).min(MAX_DRAINED);
                 let most = need.min(u64::from(share));
                 self.begin(want, (victims.shard, class), TransferKind::Drain, most)?;
                 self.drained[victims.shard as usize] = true;
-                if want.left.is_zero() {
+                if want.left().is_zero() {
                     return Ok(());
                 }
             }
@@ -298,7 +307,7 @@ impl Run<'_, '_> {
         let count = most.min(self.budget).min(self.room.1);
         self.budget -= count;
         if count < most {
-            want.why.insert(if self.budget == 0 { Skip::Budget } else { Skip::Limit });
+            want.skip(if self.budget == 0 { Skip::Budget } else { Skip::Limit });
         }
         self.room = (self.room.0 - 1, self.room.1 - count);
         let class_of = self.classes.classes[class];
@@ -332,7 +341,8 @@ impl Run<'_, '_> {
         // More of the same between these two waits until this shows.
         let (one, other) = (donor.min(want.lacking.shard), donor.max(want.lacking.shard));
         self.resting.insert((one, other, self.classes.cell(class)));
-        lacking::reduce(&mut want.left, class_of.allocatable, count);
+        let left = want.left.get_or_insert_with(|| want.start.clone());
+        lacking::reduce(left, class_of.allocatable, count);
         want.offered = true;
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
