@@ -14,6 +14,7 @@
 mod check;
 mod key;
 mod mind;
+mod own;
 mod provider;
 mod random;
 mod search;
@@ -24,6 +25,7 @@ mod tier;
 mod world;
 
 pub use mind::Mind;
+pub use own::Own;
 pub use provider::{Answer, Call, Provider};
 pub use random::{Dice, Random};
 pub use search::{Found, Limits, search};

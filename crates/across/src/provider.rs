@@ -97,11 +97,23 @@ impl Provider {
         self.machines.get(id).map(|held| &held.recorded)
     }
 
+    /// What a call that arrived now would come to.
+    fn admission(&self, call: &Call) -> Result<Step, Refused> {
+        admit(&self.fence, question(call), self.known(call)).outcome
+    }
+
     /// Whether a call that arrived now would change its machine.
     #[must_use]
     pub fn would_start(&self, call: &Call) -> bool {
-        let admission = admit(&self.fence, question(call), self.known(call));
-        matches!(admission.outcome, Ok(Step::Start(_)))
+        matches!(self.admission(call), Ok(Step::Start(_)))
+    }
+
+    /// Whether a call that arrived now would change its machine, and whether one like it
+    /// ever could: not once it is fenced.
+    pub(crate) fn verdict(&self, call: &Call) -> (bool, bool) {
+        let admission = self.admission(call);
+        let fenced = matches!(admission, Err(Refused::Fence(_)));
+        (matches!(admission, Ok(Step::Start(_))), fenced)
     }
 
     /// A call arrives.

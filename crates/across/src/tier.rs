@@ -155,6 +155,11 @@ impl Tier {
         self.reports.last_report(shard)
     }
 
+    /// Instructions that wait, by shard.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.reports.pending().map(|(shard, count)| (shard.as_str(), count))
+    }
+
     fn clocks(now: Duration) -> Now {
         Now { monotonic: now, unix_nanos: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX) }
     }

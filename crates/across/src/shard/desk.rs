@@ -34,6 +34,25 @@ pub struct Pending {
     pub stage: Stage,
 }
 
+impl Pending {
+    /// All but when and by which call.
+    pub(super) fn told(&self) -> (Kind, Option<&ClusterId>, Option<&Stamp>, bool) {
+        let queued = self.stage == Stage::Queued;
+        (self.kind, self.cluster.as_ref(), self.stamp.as_deref(), queued)
+    }
+}
+
+impl Entry {
+    /// Of the call that is under way or without an answer.
+    pub(super) fn sequence(&self) -> Option<i64> {
+        let sent = self.pending.as_ref().and_then(|pending| match pending.stage {
+            Stage::Sent(sequence, _) => Some(sequence),
+            Stage::Queued => None,
+        });
+        sent.or_else(|| self.hold.map(|hold| hold.sequence))
+    }
+}
+
 /// How far an action is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {

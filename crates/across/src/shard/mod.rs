@@ -19,7 +19,10 @@ use bigfleet_shard::{
 use bigfleet_shard_report::{memory::Memory, shared};
 use bigfleet_wire::v1alpha1::{self as wire, coordinator_instruction::Payload};
 pub use desk::Act;
+use desk::Pending;
 pub(crate) use desk::{Entry, Hold, UNANSWERED};
+
+use crate::key::{Order, describe_holdings};
 
 /// What outlives a process.
 #[derive(Clone, Debug)]
@@ -240,15 +243,49 @@ impl Process {
         self.revision += 1;
     }
 
+    /// Versions and calls, by epoch and sequence number, that something is still to come of.
+    pub(crate) fn numbers(&self, mut version: impl FnMut(i64), calls: &mut BTreeSet<(i64, i64)>) {
+        if let Some(writing) = &self.writing {
+            version(writing.after.version());
+        }
+        for todo in &self.todo {
+            if let Todo::Assign(assignment) = todo {
+                version(assignment.version);
+            }
+        }
+        for entry in self.desk.values() {
+            calls.extend(entry.sequence().map(|sequence| (self.epoch, sequence)));
+        }
+    }
+
     /// The part of it that tells states apart and is nobody else's business.
-    pub(crate) fn describe_rest(&self, text: &mut String) -> std::fmt::Result {
+    pub(crate) fn describe_rest(&self, text: &mut String, order: &Order) -> std::fmt::Result {
         use std::fmt::Write;
         let listed = self.listed.map(|listed| listed >= self.revision);
         let attempts = if self.reported { 0 } else { self.attempts };
         let rest = (attempts, self.waits_for.is_some(), self.in_force_key, listed);
-        write!(text, " {rest:?} {:?} {:?}", self.writing, self.todo)?;
-        for (id, Entry { record, pending, hold }) in &self.desk {
-            write!(text, ";{id} {:?} {:?} {pending:?} {hold:?}", record.state, record.cluster)?;
+        write!(text, " {rest:?} ")?;
+        if let Some(Writing { after, effects, instruction }) = &self.writing {
+            describe_holdings(text, after, order)?;
+            write!(text, "{effects:?} {instruction:?} ")?;
+        }
+        for todo in &self.todo {
+            match todo {
+                Todo::Assign(assignment) => {
+                    let version = order.version(assignment.version);
+                    let assignment = wire::Assignment { version: 0, ..(**assignment).clone() };
+                    write!(text, "{version:?} {assignment:?}")?;
+                }
+                Todo::Hear(..) | Todo::Release(..) | Todo::Attempted => write!(text, "{todo:?}")?,
+            }
+        }
+        for (id, entry) in &self.desk {
+            let Entry { record, pending, hold } = entry;
+            let call = entry.sequence().map(|sequence| order.call(self.epoch, sequence));
+            let pending = pending.as_ref().map(Pending::told);
+            let hold = hold.map(|hold| hold.start);
+            let (state, cluster) = (record.state, &record.cluster);
+            write!(text, ";{id} {state:?} {cluster:?} {pending:?} {hold:?} {call:?}")?;
         }
         if let Some(listing) = &self.listing {
             write!(text, " listing {} {:?}", listing.key, listing.touched)?;
@@ -256,7 +293,10 @@ impl Process {
                 write!(text, ";{} {:?} {:?}", record.id, record.state, record.cluster)?;
             }
         }
-        write!(text, " {} {:?} {:?}", self.sequence, self.unwanted, self.neighbours)
+        // Of a neighbour's machine only that is asked.
+        let idle = self.neighbours.iter().filter(|(_, state)| **state == MachineState::Idle);
+        let idle: Vec<&MachineId> = idle.map(|(machine, _)| machine).collect();
+        write!(text, " {:?} {idle:?}", self.unwanted)
     }
 
     /// Whether anything may be done to machines.
@@ -272,11 +312,18 @@ impl Process {
     }
 }
 
-/// Equal for equal holdings, whoever asks.
+/// Equal for holdings by which the same machines are owned.
 fn name(holdings: &Holdings) -> u64 {
     use std::hash::{Hash, Hasher};
     let mut hasher = std::collections::hash_map::DefaultHasher::new();
-    // The file's own form: sorted, and without addresses.
-    file::encode(holdings).unwrap_or_default().hash(&mut hasher);
+    let away = holdings.out.values().flat_map(|out| &out.machines);
+    let mut away: BTreeSet<&MachineId> = away.collect();
+    if let Some(assignment) = &holdings.assignment {
+        let received: BTreeSet<&MachineId> =
+            assignment.machines_in.iter().map(|one| &one.machine).collect();
+        away.extend(assignment.machines_out.iter().map(|one| &one.machine));
+        (&assignment.held.domains, &assignment.held.clusters, received).hash(&mut hasher);
+    }
+    away.hash(&mut hasher);
     hasher.finish()
 }

@@ -11,7 +11,7 @@
 //! follows its machine (I5); by `models`, a key let go of with a call under way, a machine
 //! lent before the epoch was announced, a report that is evidence before that (I1).
 
-use bigfleet_across::Random;
+use bigfleet_across::{Own, Random};
 
 const SEEDS: u64 = 800;
 const STEPS: usize = 500;
@@ -44,4 +44,21 @@ fn coordinator_inv_i1_i3_i5_i6_i9_at_every_step_of_every_walk() {
     }
     assert_eq!(failed, Vec::<u64>::new(), "each is replayed with BIGFLEET_SEED");
     assert!(begun > 0 || replayed.is_some(), "no walk ever rebalanced anything");
+}
+
+/// Instructions of a coordinator to shards that have a provider of their own: none takes
+/// effect twice on a process, none moves a machine, and in peace each shard knows its
+/// domains.
+#[test]
+fn coordinator_inv_i3_for_shards_with_a_provider_of_their_own() {
+    let count = SEEDS * number("BIGFLEET_MORE_SEEDS").unwrap_or(1);
+    let mut told = 0;
+    for seed in 0..count {
+        let mut walk = Own::new(seed);
+        if let Err(broken) = walk.walk(STEPS) {
+            panic!("seed {seed}: {broken}");
+        }
+        told += walk.told;
+    }
+    assert!(told > count, "nobody was told of anything");
 }

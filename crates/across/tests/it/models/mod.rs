@@ -1,6 +1,8 @@
-//! Every way through small worlds: two shards, one or two domains, one change of each
-//! kind, and one of each mishap at any time. The largest of them, minutes in all, are looked
-//! at with `BIGFLEET_ALL_WAYS`.
+//! Every way through small worlds: two or three shards, one or two domains, one or two
+//! changes, and one of each mishap at any time. The largest of them, minutes in all, are
+//! looked at with `BIGFLEET_ALL_WAYS`.
+
+mod two;
 
 use std::time::Instant;
 
@@ -15,21 +17,33 @@ use bigfleet_wire::v1alpha1::PenaltyBucket;
 /// Zone `a` and cluster `x` are the first shard's, zone `b`, if there is a machine of it,
 /// and cluster `y` the second's.
 fn world(machines: &[(&str, &str, MachineState)]) -> World {
-    let mut world = World::new(2, Settings::default()).timeless();
+    let zones: Vec<(&str, &str)> = [("a", "s0"), ("b", "s1")]
+        .into_iter()
+        .filter(|(zone, _)| machines.iter().any(|(_, of, _)| of == zone))
+        .collect();
+    fleet(2, machines, &zones)
+}
+
+/// So many shards, of which the first two have a cluster, and whose the zones are.
+pub(crate) fn fleet(
+    shards: usize,
+    machines: &[(&str, &str, MachineState)],
+    zones: &[(&str, &str)],
+) -> World {
+    let mut world = World::new(shards, Settings::default()).timeless();
     for (id, zone, state) in machines {
         world.provider.add(id, zone, *state).unwrap();
     }
     world.shards[0].operators.insert("x".into());
     world.shards[1].operators.insert("y".into());
-    for shard in 0..2 {
+    for shard in 0..shards {
         world.step(Step::Start(shard)).unwrap();
         world.exchange(shard).unwrap();
     }
-    for (zone, shard) in [("a", "s0"), ("b", "s1")] {
-        if machines.iter().any(|(_, of, _)| *of == zone) {
-            let domain = Domain::new(ZONE_LABEL, zone);
-            world.step(commit(Command::AssignDomain { domain, shard: shard.into() })).unwrap();
-        }
+    for (zone, shard) in zones {
+        let domain = Domain::new(ZONE_LABEL, zone);
+        let shard = (*shard).into();
+        world.step(commit(Command::AssignDomain { domain, shard })).unwrap();
     }
     for _ in 0..3 {
         world.round().unwrap();
@@ -38,12 +52,12 @@ fn world(machines: &[(&str, &str, MachineState)]) -> World {
     world
 }
 
-fn commit(command: Command) -> Step {
+pub(crate) fn commit(command: Command) -> Step {
     Step::Commit(Box::new(command))
 }
 
-fn move_domain(from: &str, to: &str) -> Command {
-    let domain = Domain::new(ZONE_LABEL, "a");
+pub(crate) fn move_domain(zone: &str, from: &str, to: &str) -> Command {
+    let domain = Domain::new(ZONE_LABEL, zone);
     Command::MoveDomain { domain, from: from.into(), to: to.into() }
 }
 
@@ -110,7 +124,7 @@ fn every_mishap(what: &str, world: &World, commands: &[Command]) {
 #[test]
 fn a_domain_moves() {
     let world = world(&[("m", "a", MachineState::Idle)]);
-    every_mishap(DOMAIN, &world, &[move_domain("s0", "s1")]);
+    every_mishap(DOMAIN, &world, &[move_domain("a", "s0", "s1")]);
 }
 
 #[test]
