@@ -86,7 +86,10 @@ describe('the guide', () => {
   it('takes several clicks on a stepper for one wish', async () => {
     await page.goto(stub.url('/'));
     const more = page.getByRole('button', { name: 'More batch in Cluster A' });
-    for (let click = 0; click < 3; click += 1) await more.click();
+    // In one turn of the page: however slow the machine is, they are quick.
+    await more.evaluate((button: HTMLElement) => {
+      for (let click = 0; click < 3; click += 1) button.click();
+    });
     await until('the wish', () => stub.posts.length > 0);
     expect(stub.posts).toMatchObject([{ path: 'demand', body: { workspace: 'a', level: 7, tier: 'batch' } }]);
   });
