@@ -117,7 +117,7 @@ pub struct Own {
     old: Option<Tier>,
     shards: Vec<Alone>,
     rpcs: Vec<Rpc>,
-    /// Effects of instructions, by kind: what there was to see.
+    /// Instructions that were told: what there was to see.
     pub told: u64,
 }
 

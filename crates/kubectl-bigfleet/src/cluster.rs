@@ -101,7 +101,9 @@ impl Cluster {
         let pods = pages(&pods, ListParams::default().fields(UNPLACED), "pods").await?;
         let mut requests: HashMap<String, CapacityRequest> = HashMap::new();
         for request in self.requests(namespace).await? {
-            requests.extend(pod_of(&request).map(|uid| (uid.to_owned(), request.clone())));
+            if let Some(uid) = pod_of(&request).map(str::to_owned) {
+                requests.insert(uid, request);
+            }
         }
         let picture = |pod: Pod| {
             let request = pod.metadata.uid.as_deref().and_then(|uid| requests.remove(uid));
