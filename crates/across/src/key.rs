@@ -222,7 +222,7 @@ impl Process {
     fn describe(&self, text: &mut String, order: &Order) -> std::fmt::Result {
         let cycle = format!("cycle: {}", self.memory.cycle());
         let memory = format!("{:?}", self.memory).replace(&cycle, "");
-        write!(text, "{memory} {:?}", (self.announced, self.reported, self.latched))?;
+        write!(text, "{memory} {:?}", (self.announced, self.opening.is_open(), self.latched))?;
         self.describe_rest(text, order)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bigfleet_model::FleetId;
 use bigfleet_shard::holdings::{
-    Holdings,
+    Attempt, Holdings,
     fleet::{self, Foreign},
 };
 use bigfleet_wire::v1alpha1::{
@@ -76,10 +76,12 @@ pub enum Ignored {
 }
 
 /// What an answer leads to.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Obeyed {
     /// The mark, to be shown to others.
     pub term: i64,
+    /// Whether the report counted, for a shard that waits for that.
+    pub attempt: Attempt,
     /// When the next report is wanted, if not at the usual time.
     pub next_report_after: Option<Duration>,
     /// The fleet that answered.
@@ -169,6 +171,7 @@ impl Memory {
         if answer.assignment.is_some() && !self.shared {
             tracing::warn!("assignment ignored: this shard has its own provider scope");
         }
+        let attempt = if answer.acknowledged { Attempt::Answered } else { Attempt::Named };
         let mut releases = Vec::new();
         let mut instructions = answer.instructions;
         instructions.sort_by_key(|instruction| instruction.sequence_number);
@@ -181,6 +184,7 @@ impl Memory {
         let after = (after > 0).then(|| Duration::from_millis(after.into()));
         Ok(Obeyed {
             term: self.mark,
+            attempt,
             next_report_after: after,
             fleet: self.fleet.clone(),
             assignment: answer.assignment.filter(|_| self.shared),

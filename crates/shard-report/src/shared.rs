@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use bigfleet_shard::{Answered, SharedSide, holdings::Holdings};
+use bigfleet_shard::{
+    Answered, SharedSide,
+    holdings::{Attempt, Holdings},
+};
 use bigfleet_wire::v1alpha1::{InstructAck, ShardReport, ShardSummary, instruct_ack::Outcome};
 
 use crate::{
@@ -56,7 +59,7 @@ pub fn with_holdings(
 pub(crate) async fn carry_out(shared: &SharedSide, obeyed: Obeyed) -> Vec<InstructAck> {
     if let Err(refused) = shared.heard(obeyed.fleet, obeyed.term).await {
         tracing::error!(%refused, "coordinator's answer ignored");
-        shared.attempted(false);
+        shared.attempted(Attempt::Missed);
         return Vec::new();
     }
     if let Some(assignment) = obeyed.assignment {
@@ -67,7 +70,7 @@ pub(crate) async fn carry_out(shared: &SharedSide, obeyed: Obeyed) -> Vec<Instru
     for (id, payload) in obeyed.releases {
         acks.extend(ack(id, shared.release(payload).await));
     }
-    shared.attempted(true);
+    shared.attempted(obeyed.attempt);
     acks
 }
 
@@ -93,5 +96,5 @@ pub(crate) async fn missed(shared: &SharedSide, stale: Option<&str>) {
     if let Some(text) = stale {
         shared.stale_epoch(text).await;
     }
-    shared.attempted(false);
+    shared.attempted(Attempt::Missed);
 }

@@ -14,7 +14,9 @@ use std::{
 use bigfleet_model::{ClusterId, MachineId, MachineState};
 use bigfleet_shard::{
     Answered,
-    holdings::{Effect, Event, Holdings, Ownership, Refused, Step, TransferId, file},
+    holdings::{
+        Attempt, Effect, Event, Holdings, Opening, Ownership, Refused, Step, TransferId, file,
+    },
 };
 use bigfleet_shard_report::{memory::Memory, shared};
 use bigfleet_wire::v1alpha1::{self as wire, coordinator_instruction::Payload};
@@ -61,9 +63,8 @@ pub struct Process {
     pub memory: Memory,
     /// The provider has answered its epoch.
     pub announced: bool,
-    /// The coordinator was asked first.
-    pub reported: bool,
-    attempts: u32,
+    /// What its first reports came to.
+    pub opening: Opening,
     /// Somebody newer is there: nothing is done any more.
     pub latched: bool,
     /// The report that is under way.
@@ -103,7 +104,7 @@ enum Todo {
     Hear(Option<bigfleet_model::FleetId>, i64),
     Assign(Box<wire::Assignment>),
     Release(String, Box<Payload>),
-    Attempted,
+    Attempted(Attempt),
 }
 
 /// A List that is under way.
@@ -147,8 +148,7 @@ impl Shard {
             epoch: self.disk.epoch,
             memory: Memory::sharing(instance, &self.holdings),
             announced: false,
-            reported: false,
-            attempts: 0,
+            opening: Opening::default(),
             latched: false,
             waits_for: None,
             in_force: self.owned.clone(),
@@ -262,8 +262,7 @@ impl Process {
     pub(crate) fn describe_rest(&self, text: &mut String, order: &Order) -> std::fmt::Result {
         use std::fmt::Write;
         let listed = self.listed.map(|listed| listed >= self.revision);
-        let attempts = if self.reported { 0 } else { self.attempts };
-        let rest = (attempts, self.waits_for.is_some(), self.in_force_key, listed);
+        let rest = (self.opening.missed(), self.waits_for.is_some(), self.in_force_key, listed);
         write!(text, " {rest:?} ")?;
         if let Some(Writing { after, effects, instruction }) = &self.writing {
             describe_holdings(text, after, order)?;
@@ -276,7 +275,9 @@ impl Process {
                     let assignment = wire::Assignment { version: 0, ..(**assignment).clone() };
                     write!(text, "{version:?} {assignment:?}")?;
                 }
-                Todo::Hear(..) | Todo::Release(..) | Todo::Attempted => write!(text, "{todo:?}")?,
+                Todo::Hear(..) | Todo::Release(..) | Todo::Attempted(_) => {
+                    write!(text, "{todo:?}")?
+                }
             }
         }
         for (id, entry) in &self.desk {
@@ -302,7 +303,7 @@ impl Process {
     /// Whether anything may be done to machines.
     #[must_use]
     pub const fn is_open(&self) -> bool {
-        self.announced && self.reported && !self.latched
+        self.announced && self.opening.is_open() && !self.latched
     }
 
     /// Whether an answer is still being taken in.

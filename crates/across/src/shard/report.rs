@@ -3,15 +3,12 @@
 use bigfleet_model::{CapacityType, Machine, MachineState, PenaltyBucket, digest};
 use bigfleet_shard::{
     Answered,
-    holdings::{Assignment, Chosen, Event, Selector},
+    holdings::{Assignment, Attempt, Chosen, Event, Selector},
 };
 use bigfleet_shard_report::shared;
 use bigfleet_wire::v1alpha1::{self as wire, coordinator_instruction::Payload};
 
 use super::{Shard, Todo};
-
-/// After so many reports that came to nothing the shard goes on with its file.
-const ATTEMPTS: u32 = 3;
 
 impl Shard {
     /// The next report.
@@ -73,7 +70,7 @@ impl Shard {
         }
         process.waits_for = None;
         match process.memory.receive(ack, drop) {
-            Err(_) => self.attempted(false),
+            Err(_) => self.attempted(Attempt::Missed),
             Ok(obeyed) => {
                 process.todo.push_back(Todo::Hear(obeyed.fleet, obeyed.term));
                 let assign = obeyed.assignment.map(|one| Todo::Assign(Box::new(one)));
@@ -81,7 +78,7 @@ impl Shard {
                 let releases = obeyed.releases.into_iter();
                 let release = releases.map(|(id, payload)| Todo::Release(id, Box::new(payload)));
                 process.todo.extend(release);
-                process.todo.push_back(Todo::Attempted);
+                process.todo.push_back(Todo::Attempted(obeyed.attempt));
                 self.go_on();
             }
         }
@@ -93,14 +90,13 @@ impl Shard {
         if process.waits_for == Some(cycle) {
             process.waits_for = None;
             process.latched |= stale;
-            self.attempted(false);
+            self.attempted(Attempt::Missed);
         }
     }
 
-    fn attempted(&mut self, answered: bool) {
+    fn attempted(&mut self, attempt: Attempt) {
         let Some(process) = self.process.as_mut() else { return };
-        process.attempts += 1;
-        process.reported |= answered || process.attempts >= ATTEMPTS;
+        process.opening.attempted(attempt);
     }
 
     /// Goes on with an answer, up to the next write.
@@ -117,7 +113,7 @@ impl Shard {
                         if let Some(process) = self.process.as_mut() {
                             process.todo.clear();
                         }
-                        self.attempted(false);
+                        self.attempted(Attempt::Missed);
                     }
                 }
                 Todo::Assign(message) => {
@@ -126,7 +122,7 @@ impl Shard {
                     }
                 }
                 Todo::Release(id, payload) => self.release(id, *payload),
-                Todo::Attempted => self.attempted(true),
+                Todo::Attempted(attempt) => self.attempted(attempt),
             }
         }
     }

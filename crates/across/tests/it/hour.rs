@@ -111,7 +111,7 @@ impl Hour {
         }
         let process = self.world.shards[shard].process.as_ref().unwrap();
         assert!(!process.latched, "a provider refused s{shard}, which is the newest");
-        let (announced, reported) = (process.announced, process.reported);
+        let (announced, reported) = (process.announced, process.opening.is_open());
         if !announced {
             self.step(Step::Announce(shard));
         }

@@ -5,3 +5,4 @@
 mod hour;
 mod models;
 mod seeds;
+mod volume;

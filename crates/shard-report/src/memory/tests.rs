@@ -251,7 +251,8 @@ fn the_coordinators_pace_is_passed_on() {
     let mut shard = Obedient::new();
     let soon = ReportAck { next_report_after_ms: 1_000, ..answer(3, vec![]) };
     let next_report_after = Some(Duration::from_secs(1));
-    let obeyed = Obeyed { term: 3, next_report_after, ..Obeyed::default() };
-    assert_eq!(shard.exchange(soon).1, Ok(obeyed));
+    let obeyed = shard.exchange(soon).1.unwrap();
+    assert_eq!((obeyed.term, obeyed.attempt), (3, Attempt::Answered));
+    assert_eq!(obeyed.next_report_after, next_report_after);
     assert_eq!(shard.exchange(answer(3, vec![])).1.unwrap().next_report_after, None);
 }

@@ -21,7 +21,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
 };
 
@@ -42,13 +42,11 @@ pub use side::{Answered, SharedSide};
 pub(crate) use tend::tend;
 
 use crate::{
-    holdings::{Holdings, Ownership, TransferId},
+    holdings::{Attempt, Holdings, Opening, Ownership, TransferId},
     supply::Supply,
 };
 
-/// After so many reports that came to nothing the shard goes on with its file.
-const ATTEMPTS: u32 = 3;
-/// And after so long at the latest.
+/// After so long a silence the shard goes on with its file, however few reports it was.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// What a shard that shares its provider is started with.
@@ -114,8 +112,9 @@ pub(crate) struct Shared {
     announced: AtomicBool,
     /// The coordinator has answered a report, or was asked often enough.
     reported: AtomicBool,
-    attempts: AtomicU32,
-    started: Instant,
+    opening: Mutex<Opening>,
+    /// When the process began, or a coordinator last named itself.
+    silent_since: Mutex<Instant>,
     /// A write failed: the process must end.
     broken: CancellationToken,
     lost_clusters: Mutex<Vec<ClusterId>>,
@@ -147,8 +146,8 @@ impl Shared {
             changes: watch::Sender::new(0),
             announced: AtomicBool::new(false),
             reported: AtomicBool::new(false),
-            attempts: AtomicU32::new(0),
-            started: Instant::now(),
+            opening: Mutex::default(),
+            silent_since: Mutex::new(Instant::now()),
             broken: CancellationToken::new(),
             lost_clusters: Mutex::default(),
             elsewhere: Mutex::default(),
@@ -181,15 +180,25 @@ impl Shared {
     }
 
     /// A report was answered, or came to nothing.
-    fn attempted(&self, answered: bool) {
-        let tried = self.attempts.fetch_add(1, Ordering::AcqRel) + 1;
-        if answered || tried >= ATTEMPTS {
-            self.open(answered);
+    fn attempted(&self, attempt: Attempt) {
+        if attempt == Attempt::Named {
+            *lock(&self.silent_since) = Instant::now();
+        }
+        self.open(attempt == Attempt::Answered, |opening| opening.attempted(attempt));
+    }
+
+    /// Opens after too long a silence.
+    fn follow_silence(&self) {
+        if lock(&self.silent_since).elapsed() >= LONGEST_WAIT {
+            self.open(false, Opening::give_up);
         }
     }
 
-    fn open(&self, answered: bool) {
-        if !self.reported.swap(true, Ordering::AcqRel) && !answered {
+    fn open(&self, answered: bool, change: impl FnOnce(&mut Opening)) {
+        let mut opening = lock(&self.opening);
+        change(&mut opening);
+        let opens = opening.is_open() && !self.reported.swap(true, Ordering::AcqRel);
+        if opens && !answered {
             tracing::warn!("no coordinator answers: going on with what the data directory says");
         }
     }

@@ -8,7 +8,7 @@ use bigfleet_wire::v1alpha1::{self as wire, coordinator_instruction::Payload};
 
 use super::{Shared, lock};
 use crate::{
-    holdings::{Assignment, Event, Holdings, Malformed, Out, Refused, Selector},
+    holdings::{Assignment, Attempt, Event, Holdings, Malformed, Out, Refused, Selector},
     shard::Shard,
 };
 
@@ -76,9 +76,9 @@ impl SharedSide {
         !self.shared.reported.load(std::sync::atomic::Ordering::Acquire)
     }
 
-    /// A report came to nothing, or was answered and all of the answer taken in.
-    pub fn attempted(&self, answered: bool) {
-        self.shared.attempted(answered);
+    /// A report came to nothing, or was answered.
+    pub fn attempted(&self, attempt: Attempt) {
+        self.shared.attempted(attempt);
         self.shard.wake();
     }
 

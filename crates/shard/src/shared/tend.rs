@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use bigfleet_model::{MachineId, MachineState};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::{LONGEST_WAIT, Shared, lock};
+use super::{Shared, lock};
 use crate::{
     holdings::{Event, Holdings, Received, TransferId, TransferMachine, done, quiet},
     live::Desk,
@@ -33,9 +33,7 @@ pub(crate) async fn tend(shard: Arc<Shard>) {
 
 impl Shard {
     async fn tend_once(&self, shared: &Shared) {
-        if shared.started.elapsed() >= LONGEST_WAIT {
-            shared.open(false);
-        }
+        shared.follow_silence();
         let holdings = shared.holdings.load_full();
         shared.follow_time(&holdings);
         if !holdings.releasing.is_empty() {
