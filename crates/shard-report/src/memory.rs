@@ -7,7 +7,7 @@ use std::time::Duration;
 use bigfleet_model::FleetId;
 use bigfleet_shard::holdings::{
     Attempt, Holdings,
-    fleet::{self, Foreign},
+    fleet::{self, Foreign, OldLeader},
 };
 use bigfleet_wire::v1alpha1::{
     Assignment, BoundElsewhere, CoordinatorInstruction, InstructAck, ReportAck,
@@ -66,13 +66,8 @@ pub enum Ignored {
     #[error(transparent)]
     Fleet(#[from] Foreign),
     /// An old leader.
-    #[error("its term {theirs} is below {mark}, which was seen already: an old leader")]
-    Term {
-        /// The answer's.
-        theirs: i64,
-        /// The highest seen.
-        mark: i64,
-    },
+    #[error(transparent)]
+    Term(#[from] OldLeader),
 }
 
 /// What an answer leads to.
@@ -155,10 +150,7 @@ impl Memory {
         if let Some(theirs) = &fleet {
             fleet::follows(self.fleet.as_ref(), theirs)?;
         }
-        if answer.coordinator_term < self.mark {
-            return Err(Ignored::Term { theirs: answer.coordinator_term, mark: self.mark });
-        }
-        self.mark = answer.coordinator_term;
+        self.mark = fleet::raise(self.mark, answer.coordinator_term)?;
         self.fleet = fleet.or_else(|| self.fleet.take());
         if answer.acknowledged {
             // One report at a time: what is here is what it carried.

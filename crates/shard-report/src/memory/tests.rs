@@ -142,7 +142,7 @@ fn equal_terms_pass_lower_ones_drop_the_batch() {
     shard.obey(5, vec![instruct("b", 5, 2, Some(assign("b")))]);
     let old = answer(4, vec![instruct("c", 9, 3, Some(assign("c")))]);
     let (carried, obeyed) = shard.exchange(old);
-    assert_eq!(obeyed, Err(Ignored::Term { theirs: 4, mark: 5 }));
+    assert_eq!(obeyed, Err(OldLeader { theirs: 4, mark: 5 }.into()));
     assert_eq!(shard.orders.len(), 2);
     assert_eq!(carried.observed_term, 5);
     assert_eq!(shard.acks(), [("b", Outcome::Accepted, "")], "given to an old leader, kept");
@@ -162,7 +162,7 @@ fn a_higher_term_raises_the_mark_wherever_it_stands() {
     let stale = ("old", Outcome::RejectedStale, "term 5 is below 6");
     assert_eq!(shard.acks(), [("new", Outcome::Accepted, ""), stale]);
     let (carried, obeyed) = shard.exchange(answer(5, vec![]));
-    assert_eq!(obeyed, Err(Ignored::Term { theirs: 5, mark: 6 }));
+    assert_eq!(obeyed, Err(OldLeader { theirs: 5, mark: 6 }.into()));
     assert_eq!(carried.observed_term, 6);
 }
 

@@ -29,10 +29,7 @@ impl Holdings {
         if let Some(theirs) = fleet {
             fleet::follows(self.fleet.as_ref(), theirs)?;
         }
-        if term < self.term {
-            return Err(Refused::Term { theirs: term, mark: self.term });
-        }
-        self.term = term;
+        self.term = fleet::raise(self.term, term)?;
         let Some(theirs) = fleet else { return Ok(Vec::new()) };
         let risen = self.fleet.as_ref().is_some_and(|ours| ours.generation() < theirs.generation());
         self.fleet = Some(theirs.clone());

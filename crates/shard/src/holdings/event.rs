@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use bigfleet_model::{FleetId, MachineId};
 
-use super::{Assignment, Holdings, Key, Keys, Out, TransferId, fleet::Foreign};
+use super::{
+    Assignment, Holdings, Key, Keys, Out, TransferId,
+    fleet::{Foreign, OldLeader},
+};
 
 /// Whatever may change the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,13 +95,8 @@ pub enum Refused {
     #[error(transparent)]
     Fleet(#[from] Foreign),
     /// An old leader.
-    #[error("its term {theirs} is below {mark}, which was seen already: an old leader")]
-    Term {
-        /// The answer's.
-        theirs: i64,
-        /// The highest seen.
-        mark: i64,
-    },
+    #[error(transparent)]
+    Term(#[from] OldLeader),
     /// Older than what is in force.
     #[error("assignment of index {theirs}, while that of {ours} is in force")]
     OldAssignment {

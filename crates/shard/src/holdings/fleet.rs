@@ -1,5 +1,6 @@
-//! Which fleet an answer is from: `<uuid>.<8 hex generation>`. A restore makes a
-//! new generation of the same fleet, and no shard goes back to an older one.
+//! Which fleet an answer is from: `<uuid>.<8 hex generation>`, and which leader of it. A
+//! restore makes a new generation of the same fleet, an election a higher term, and no
+//! shard goes back to an older one.
 
 use bigfleet_model::{FleetId, fleet::MalformedFleetId};
 
@@ -28,6 +29,21 @@ pub enum Foreign {
         /// The answer's.
         theirs: String,
     },
+}
+
+/// Why an answer of our fleet does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its term {theirs} is below {mark}, which was seen already: an old leader")]
+pub struct OldLeader {
+    /// The answer's.
+    pub theirs: i64,
+    /// The highest seen.
+    pub mark: i64,
+}
+
+/// The mark after an answer of term `theirs`; it never falls.
+pub const fn raise(mark: i64, theirs: i64) -> Result<i64, OldLeader> {
+    if theirs < mark { Err(OldLeader { theirs, mark }) } else { Ok(theirs) }
 }
 
 /// Whether a shard of fleet `ours` may follow `theirs`.
