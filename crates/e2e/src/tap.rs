@@ -8,27 +8,25 @@ use std::{
 
 use bigfleet_net::{
     grpc::{self, GrpcServer},
-    listen::ListenAddr,
     message_limits,
     readiness::Readiness,
     rule::Rule,
-    shutdown::Shutdown,
     tls::Security,
 };
+use bigfleet_scripted::served::Served;
 use bigfleet_wire::v1alpha1::{
     ClusterCapacityNeeds, OperatorMessage, ShardMessage, operator_message::Payload as Up,
     shard_client::ShardClient, shard_message::Payload as Down, shard_server,
 };
-use tokio::{task::JoinHandle, time::Instant};
+use tokio::time::Instant;
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status, Streaming};
 
 /// A running tap. Dropping it cuts its sessions.
 #[derive(Debug)]
 pub struct Tap {
-    addr: String,
     passed: Arc<Mutex<Passed>>,
-    served: JoinHandle<Result<(), bigfleet_net::Error>>,
+    served: Served,
 }
 
 /// A roll-up on its way to the shard.
@@ -52,21 +50,18 @@ struct Passed {
 impl Tap {
     /// Listens on a free port of this machine for an operator of the shard at `shard`.
     pub async fn start(shard: &str) -> Self {
-        let loopback: ListenAddr = "127.0.0.1:0".parse().unwrap();
-        let listener = loopback.bind().await.unwrap();
-        let addr = listener.local_addr().unwrap().to_string();
         let passed = Arc::<Mutex<Passed>>::default();
         let service = Service { shard: shard.to_owned(), passed: passed.clone() };
         let service = message_limits!(shard_server::ShardServer::new(service));
         let server = GrpcServer::new(Security::Plaintext, Readiness::new("a tap"));
-        let served = tokio::spawn(server.add_service(service).serve(listener, Shutdown::new()));
-        Self { addr, passed, served }
+        let served = Served::start(server.add_service(service)).await.unwrap();
+        Self { passed, served }
     }
 
     /// Where operators connect.
     #[must_use]
     pub fn addr(&self) -> &str {
-        &self.addr
+        self.served.addr()
     }
 
     /// All roll-ups so far, in order.
@@ -91,12 +86,6 @@ impl Tap {
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
         lock(&self.passed).refusals.clone()
-    }
-}
-
-impl Drop for Tap {
-    fn drop(&mut self) {
-        self.served.abort();
     }
 }
 

@@ -7,7 +7,8 @@
 //! - [`member`]: both together, stepping and reconnecting by themselves;
 //! - [`load`]: thousands of operators at once, measured;
 //! - [`coordinator`]: a coordinator that answers as it is told;
-//! - [`shard`]: the other end of an operator's session, likewise.
+//! - [`shard`]: the other end of an operator's session, likewise;
+//! - [`served`]: what they listen by, for others who stand between two processes.
 //!
 //! They know the wire and nothing of what is at its other end, so that what
 //! they prove holds for any shard:
@@ -44,6 +45,7 @@ pub mod load;
 pub mod member;
 pub mod operator;
 pub mod random;
+pub mod served;
 pub mod shard;
 
 pub use error::Error;

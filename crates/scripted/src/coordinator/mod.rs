@@ -13,21 +13,19 @@ use std::{any::Any, time::Duration};
 
 use bigfleet_net::{
     grpc::{ConnectionLimits, GrpcServer},
-    listen::ListenAddr,
     message_limits,
     readiness::Readiness,
-    shutdown::Shutdown,
     tls::Security,
 };
 use bigfleet_wire::v1alpha1::{
     Assignment, CoordinatorInstruction, ShardReport, coordinator_server::CoordinatorServer,
 };
-use tokio::{net::TcpListener, sync::watch, task::JoinHandle, time::timeout};
+use tokio::{net::TcpListener, sync::watch, time::timeout};
 use tonic::Code;
 
 pub use self::answer::Answer;
 use self::service::{Script, Service};
-use crate::Error;
+use crate::{Error, served::Served};
 
 /// Calls that a script never answers must not hold up its end.
 const DRAIN: Duration = Duration::from_millis(200);
@@ -35,40 +33,29 @@ const DRAIN: Duration = Duration::from_millis(200);
 /// A scripted coordinator. Dropping it cuts its connections.
 #[derive(Debug)]
 pub struct Coordinator {
-    addr: String,
     script: watch::Sender<Script>,
-    shutdown: Shutdown,
-    served: JoinHandle<Result<(), bigfleet_net::Error>>,
+    served: Served,
 }
 
 impl Coordinator {
     /// Serves on a free port of this machine.
     pub async fn start(security: &Security) -> Result<Self, Error> {
-        let loopback: ListenAddr =
-            "127.0.0.1:0".parse().map_err(|problem| Error::Option { option: "listen", problem })?;
-        Self::start_on(loopback.bind().await?, security)
+        let script = watch::Sender::new(Script::default());
+        let served = Served::start(server(&script, security)).await?;
+        Ok(Self { script, served })
     }
 
     /// Serves on this listener: a coordinator that comes back where it was.
     pub fn start_on(listener: TcpListener, security: &Security) -> Result<Self, Error> {
-        let addr = listener.local_addr().map_err(bigfleet_net::Error::Serve)?.to_string();
-        let readiness = Readiness::new("starting");
-        readiness.set_ready();
         let script = watch::Sender::new(Script::default());
-        let service = CoordinatorServer::new(Service::new(script.clone()));
-        let limits = ConnectionLimits { drain: DRAIN, ..ConnectionLimits::default() };
-        let server = GrpcServer::new(security.clone(), readiness)
-            .add_service(message_limits!(service))
-            .limits(limits);
-        let shutdown = Shutdown::new();
-        let served = tokio::spawn(server.serve(listener, shutdown.clone()));
-        Ok(Self { addr, script, shutdown, served })
+        let served = Served::start_on(listener, server(&script, security))?;
+        Ok(Self { script, served })
     }
 
     /// Where it listens.
     #[must_use]
     pub fn addr(&self) -> &str {
-        &self.addr
+        self.served.addr()
     }
 
     /// The answer to the next report that has none yet. Each call adds one; when
@@ -178,15 +165,17 @@ impl Coordinator {
     }
 
     /// Stops serving and returns when all connections are closed.
-    pub async fn stop(mut self) -> Result<(), Error> {
-        self.shutdown.request();
-        // A server task that panicked has said so itself.
-        (&mut self.served).await.unwrap_or(Ok(())).map_err(Error::Net)
+    pub async fn stop(self) -> Result<(), Error> {
+        self.served.stop().await
     }
 }
 
-impl Drop for Coordinator {
-    fn drop(&mut self) {
-        self.served.abort();
-    }
+fn server(script: &watch::Sender<Script>, security: &Security) -> GrpcServer {
+    let readiness = Readiness::new("starting");
+    readiness.set_ready();
+    let service = CoordinatorServer::new(Service::new(script.clone()));
+    let limits = ConnectionLimits { drain: DRAIN, ..ConnectionLimits::default() };
+    GrpcServer::new(security.clone(), readiness)
+        .add_service(message_limits!(service))
+        .limits(limits)
 }

@@ -13,10 +13,8 @@ use std::{fmt::Debug, time::Duration};
 
 use bigfleet_net::{
     grpc::{ConnectionLimits, GrpcServer},
-    listen::ListenAddr,
     message_limits,
     readiness::Readiness,
-    shutdown::Shutdown,
     tls::Security,
 };
 use bigfleet_wire::v1alpha1::{
@@ -26,48 +24,40 @@ use bigfleet_wire::v1alpha1::{
 use tokio::{
     net::TcpListener,
     sync::{mpsc, watch},
-    task::JoinHandle,
     time::timeout,
 };
 use tonic::Status;
 
 pub use self::heard::{Acks, Heard};
 use self::service::Service;
-use crate::Error;
+use crate::{Error, served::Served};
 
 /// A scripted shard. Dropping it cuts its connections.
 #[derive(Debug)]
 pub struct Shard {
-    addr: String,
     heard: watch::Sender<Heard>,
-    served: JoinHandle<Result<(), bigfleet_net::Error>>,
+    served: Served,
 }
 
 impl Shard {
     /// Serves on a free port of this machine.
     pub async fn start(security: &Security) -> Result<Self, Error> {
-        let loopback: ListenAddr =
-            "127.0.0.1:0".parse().map_err(|problem| Error::Option { option: "listen", problem })?;
-        Self::start_on(loopback.bind().await?, security)
+        let heard = watch::Sender::new(Heard::default());
+        let served = Served::start(server(&heard, security)).await?;
+        Ok(Self { heard, served })
     }
 
     /// Serves on this listener: a shard that comes back where it was.
     pub fn start_on(listener: TcpListener, security: &Security) -> Result<Self, Error> {
-        let addr = listener.local_addr().map_err(bigfleet_net::Error::Serve)?.to_string();
         let heard = watch::Sender::new(Heard::default());
-        let service = ShardServer::new(Service::new(heard.clone()));
-        let limits = ConnectionLimits { drain: Duration::ZERO, ..ConnectionLimits::default() };
-        let server = GrpcServer::new(security.clone(), Readiness::new("a script"))
-            .add_service(message_limits!(service))
-            .limits(limits);
-        let served = tokio::spawn(server.serve(listener, Shutdown::new()));
-        Ok(Self { addr, heard, served })
+        let served = Served::start_on(listener, server(&heard, security))?;
+        Ok(Self { heard, served })
     }
 
     /// Where it listens.
     #[must_use]
     pub fn addr(&self) -> &str {
-        &self.addr
+        self.served.addr()
     }
 
     /// How roll-ups are acked from now on.
@@ -150,10 +140,12 @@ impl Shard {
     }
 }
 
-impl Drop for Shard {
-    fn drop(&mut self) {
-        self.served.abort();
-    }
+fn server(heard: &watch::Sender<Heard>, security: &Security) -> GrpcServer {
+    let service = ShardServer::new(Service::new(heard.clone()));
+    let limits = ConnectionLimits { drain: Duration::ZERO, ..ConnectionLimits::default() };
+    GrpcServer::new(security.clone(), Readiness::new("a script"))
+        .add_service(message_limits!(service))
+        .limits(limits)
 }
 
 type Outbox = mpsc::Sender<Result<ShardMessage, Status>>;
