@@ -7,6 +7,7 @@
 //! - [`member`]: both together, stepping and reconnecting by themselves;
 //! - [`load`]: thousands of operators at once, measured;
 //! - [`coordinator`]: a coordinator that answers as it is told;
+//! - [`holder`]: the other end of its reports, a shard that shares its provider;
 //! - [`shard`]: the other end of an operator's session, likewise;
 //! - [`served`]: what they listen by, for others who stand between two processes.
 //!
@@ -41,6 +42,7 @@
 pub mod cluster;
 pub mod coordinator;
 mod error;
+pub mod holder;
 pub mod load;
 pub mod member;
 pub mod operator;

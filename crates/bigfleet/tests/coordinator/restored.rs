@@ -102,7 +102,7 @@ async fn fault_restored_from_an_export_after_all_replicas_were_lost() {
     assert_eq!(new_id.split_once('.').unwrap().0, old_id.split_once('.').unwrap().0);
     assert!(generation(&new_id) > generation(&old_id), "{new_id} after {old_id}");
     recovers(&fleet, &mut a, &mut b).await;
-    assert_eq!(a.fleet, new_id);
+    assert_eq!(a.fleet(), new_id);
     // The real shard came along, and works on.
     real.until_reported("ok").await;
     real.cycles().await;

@@ -1,15 +1,15 @@
 //! Shards of a fleet: real ones, and those that share a provider, played by the test.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::path::PathBuf;
 
-use bigfleet_model::FleetId;
 use bigfleet_scripted::{
     cluster::{Churn, Cluster, Shape},
+    holder,
     member::Member,
     operator::{Operator, OperatorOptions},
 };
 use bigfleet_testkit::pki::Material;
-use bigfleet_wire::v1alpha1::{Assignment, DomainAssignment, ReportAck, ShardReport};
+use bigfleet_wire::v1alpha1::{ReportAck, coordinator_client::CoordinatorClient};
 use tonic::{Status, transport::Channel};
 
 use crate::{
@@ -116,87 +116,30 @@ impl Shard {
     }
 }
 
-/// A shard that shares its provider: it keeps what it holds, its fleet and its mark,
-/// and follows coordinator chapter §4 and §8 with them.
+/// A shard that shares its provider, and a way to whoever leads.
 pub(crate) struct Holder {
-    id: &'static str,
     client: Client,
     _material: Material,
-    cycle: i64,
-    pub(crate) fleet: String,
-    mark: i64,
-    digest: u64,
-    version: i64,
-    pub(crate) holds: BTreeSet<String>,
-    asked: bool,
+    shard: holder::Holder,
 }
 
 impl Holder {
-    pub(crate) fn new(fleet: &Fleet, id: &'static str) -> Self {
+    pub(crate) fn new(fleet: &Fleet, id: &str) -> Self {
         let material = fleet.pki.material(&[&format!("bigfleet://shard/{id}")]).unwrap();
-        Self {
-            id,
-            client: fleet.client_as(&material),
-            _material: material,
-            cycle: 0,
-            fleet: String::new(),
-            mark: 0,
-            digest: 1,
-            version: 0,
-            holds: BTreeSet::new(),
-            asked: false,
-        }
+        let client = fleet.client_as(&material);
+        Self { client, _material: material, shard: holder::Holder::new(id) }
     }
 
     /// One report to whoever leads.
     pub(crate) async fn report(&mut self) -> Result<ReportAck, Status> {
-        self.cycle += 1;
-        let domain = |value: &String| DomainAssignment {
-            topology_key: "zone".to_owned(),
-            topology_value: value.clone(),
-            shard_id: self.id.to_owned(),
+        let report = self.shard.report();
+        let call = |mut leader: CoordinatorClient<Channel>| {
+            let report = report.clone();
+            async move { leader.report_shard(report).await.map(tonic::Response::into_inner) }
         };
-        let domains = self.holds.iter().map(domain).collect();
-        let report = ShardReport {
-            shard_id: self.id.to_owned(),
-            shard_address: format!("{}:7780", self.id),
-            shard_epoch: 1,
-            instance: 1,
-            cycle: self.cycle,
-            fleet_id: self.fleet.clone(),
-            observed_term: self.mark,
-            assignment_digest: self.digest,
-            assignment_version: self.version,
-            holdings: self.asked.then(|| Assignment { domains, ..Assignment::default() }),
-            ..ShardReport::default()
-        };
-        let call =
-            |mut one: bigfleet_wire::v1alpha1::coordinator_client::CoordinatorClient<Channel>| {
-                let report = report.clone();
-                async move { one.report_shard(report).await.map(tonic::Response::into_inner) }
-            };
         let ack = self.client.ask(call).await?;
-        self.take(&ack);
+        self.shard.take(&ack);
         Ok(ack)
-    }
-
-    fn take(&mut self, ack: &ReportAck) {
-        if ack.fleet_id != self.fleet {
-            let theirs: FleetId = ack.fleet_id.parse().unwrap();
-            if let Ok(mine) = self.fleet.parse::<FleetId>() {
-                assert_eq!(mine.uuid(), theirs.uuid());
-                assert!(theirs.generation() > mine.generation(), "{} back to {theirs}", self.id);
-            }
-            (self.fleet, self.version) = (ack.fleet_id.clone(), 0);
-        }
-        assert!(ack.coordinator_term >= self.mark, "I2: {} below its mark", self.id);
-        self.mark = ack.coordinator_term;
-        self.asked = ack.want_holdings;
-        if let Some(assignment) = &ack.assignment {
-            let domains = assignment.domains.iter();
-            self.holds = domains.map(|one| one.topology_value.clone()).collect();
-            (self.digest, self.version) = (assignment.digest, assignment.version);
-        }
     }
 
     /// Reports until it has heard all that is new.
@@ -207,6 +150,10 @@ impl Holder {
     }
 
     pub(crate) fn held(&self) -> Vec<&str> {
-        self.holds.iter().map(String::as_str).collect()
+        self.shard.domains()
+    }
+
+    pub(crate) fn fleet(&self) -> &str {
+        &self.shard.fleet
     }
 }

@@ -2,9 +2,8 @@
 //! with a real coordinator.
 
 use bigfleet_net::{grpc::connect, rule::Rule, tls::Security};
-use bigfleet_wire::v1alpha1::{
-    Assignment, ReportAck, ShardReport, coordinator_client::CoordinatorClient,
-};
+use bigfleet_scripted::holder::Holder;
+use bigfleet_wire::v1alpha1::{ShardReport, coordinator_client::CoordinatorClient};
 use tonic::transport::Channel;
 
 use crate::{
@@ -14,47 +13,27 @@ use crate::{
 
 /// A shared-scope shard that stores what it is told and lets go at once.
 struct Shard {
-    id: &'static str,
     rpc: CoordinatorClient<Channel>,
-    cycle: i64,
-    fleet: String,
-    stored: Assignment,
+    holder: Holder,
 }
 
 impl Shard {
-    async fn start(id: &'static str, served: &Served) -> Self {
+    async fn start(id: &str, served: &Served) -> Self {
         let channel = connect(&served.addr, &Security::Plaintext, Rule::any_certificate()).await;
         let rpc = CoordinatorClient::new(channel.unwrap());
-        let stored = Assignment { digest: 1, ..Assignment::default() };
-        let mut shard = Self { id, rpc, cycle: 0, fleet: String::new(), stored };
+        let mut shard = Self { rpc, holder: Holder::new(id) };
         shard.report(&[]).await;
         shard
     }
 
-    async fn report(&mut self, clusters: &[&str]) -> ReportAck {
-        self.cycle += 1;
-        let report = ShardReport {
-            shard_id: self.id.to_owned(),
-            shard_address: format!("{}:7780", self.id),
-            shard_epoch: 1,
-            instance: 1,
-            cycle: self.cycle,
-            fleet_id: self.fleet.clone(),
-            assignment_version: self.stored.version,
-            assignment_digest: self.stored.digest,
-            cluster_ids: clusters.iter().map(|id| (*id).to_owned()).collect(),
-            ..ShardReport::default()
-        };
-        let ack = self.rpc.report_shard(report).await.unwrap().into_inner();
-        self.fleet.clone_from(&ack.fleet_id);
-        if let Some(assignment) = &ack.assignment {
-            self.stored.clone_from(assignment);
-        }
-        ack
+    async fn report(&mut self, clusters: &[&str]) {
+        let cluster_ids = clusters.iter().map(|id| (*id).to_owned()).collect();
+        let report = ShardReport { cluster_ids, ..self.holder.report() };
+        self.holder.take(&self.rpc.report_shard(report).await.unwrap().into_inner());
     }
 
-    fn domains(&self) -> Vec<&str> {
-        self.stored.domains.iter().map(|domain| domain.topology_value.as_str()).collect()
+    fn holds(&self) -> (Vec<&str>, &[String]) {
+        (self.holder.domains(), &self.holder.stored.clusters)
     }
 }
 
@@ -73,7 +52,7 @@ async fn a_domain_and_a_cluster_go_from_shard_to_shard() {
     run(&[&["assign-domain", "--shard", "a", "--yes"][..], &rack].concat()).await;
     a.report(&["c"]).await;
     a.report(&[]).await;
-    assert_eq!((a.domains(), &a.stored.clusters[..]), (vec!["1"], &["c".to_owned()][..]));
+    assert_eq!(a.holds(), (vec!["1"], &["c".to_owned()][..]));
 
     let way = ["--from", "a", "--to", "b", "--yes"];
     let moved = run(&[&["move-domain"][..], &rack, &way].concat()).await;
@@ -81,7 +60,7 @@ async fn a_domain_and_a_cluster_go_from_shard_to_shard() {
     let moved = run(&[&["move-cluster", "--cluster", "c"][..], &way].concat()).await;
     assert_eq!(moved, "moved cluster c: a → b\n");
     b.report(&[]).await;
-    assert!(b.domains().is_empty() && b.stored.clusters.is_empty(), "a has not let go");
+    assert_eq!(b.holds(), (vec![], &[][..]), "a has not let go");
     assert_eq!(
         run(&["list-releasing"]).await,
         "KEY            HELD BY  GOES TO  AGE\n\
@@ -90,11 +69,11 @@ async fn a_domain_and_a_cluster_go_from_shard_to_shard() {
     );
     // It learns of it, and its next report lacks both.
     a.report(&[]).await;
-    assert!(a.domains().is_empty());
+    assert_eq!(a.holds(), (vec![], &[][..]));
     a.report(&[]).await;
     assert_eq!(run(&["list-releasing"]).await, "KEY  HELD BY  GOES TO  AGE\n");
     b.report(&[]).await;
-    assert_eq!((b.domains(), &b.stored.clusters[..]), (vec!["1"], &["c".to_owned()][..]));
+    assert_eq!(b.holds(), (vec!["1"], &["c".to_owned()][..]));
     let owners = run(&["list-domain-assignments"]).await;
     assert!(owners.ends_with("rack          1               b\n"), "{owners}");
     assert!(run(&["list-transfers"]).await.starts_with("TRANSFER  KIND"));

@@ -1,9 +1,8 @@
 //! After a restore, with the service and shards that follow the rules of theirs
 //! (coordinator chapter §10): the rows of §16 that speak of backups, by their names.
 
-use std::collections::BTreeSet;
-
 use bigfleet_net::peer::{Peer, Transport as Connection};
+use bigfleet_scripted::holder::Holder;
 use bigfleet_wire::v1alpha1::{self as wire, coordinator_server::Coordinator as _};
 use prometheus_client::{encoding::text::encode, registry::Registry};
 use tonic::{Code, Request, Status as Refusal};
@@ -30,8 +29,19 @@ impl Service {
         Self { coordinator, registry }
     }
 
-    async fn report(&self, report: wire::ShardReport) -> Result<wire::ReportAck, Refusal> {
-        self.coordinator.report_shard(called(report)).await.map(tonic::Response::into_inner)
+    /// One report of a shard.
+    async fn hear(&self, shard: &mut Holder) -> Result<wire::ReportAck, Refusal> {
+        let report = called(shard.report());
+        let ack = self.coordinator.report_shard(report).await?.into_inner();
+        shard.take(&ack);
+        Ok(ack)
+    }
+
+    /// Reports of a shard until it has heard all that is new.
+    async fn settle(&self, shard: &mut Holder) {
+        for _ in 0..4 {
+            self.hear(shard).await.unwrap();
+        }
     }
 
     async fn confirm(&self) -> Result<wire::ConfirmRestoreResponse, Refusal> {
@@ -73,98 +83,19 @@ fn called<T>(message: T) -> Request<T> {
     request
 }
 
-/// A shared-scope shard: it keeps what it holds, its fleet and its mark, and follows
-/// coordinator chapter §4 and §8 with them.
-struct Shard {
-    id: &'static str,
-    cycle: i64,
-    fleet: String,
-    mark: i64,
-    digest: u64,
-    version: i64,
-    holds: BTreeSet<String>,
-    asked: bool,
-}
-
-impl Shard {
-    fn new(id: &'static str) -> Self {
-        let (fleet, holds) = (String::new(), BTreeSet::new());
-        Self { id, cycle: 0, fleet, mark: 0, digest: 1, version: 0, holds, asked: false }
-    }
-
-    async fn report(&mut self, to: &Service) -> Result<wire::ReportAck, Refusal> {
-        self.cycle += 1;
-        let domain = |value: &String| wire::DomainAssignment {
-            topology_key: "zone".into(),
-            topology_value: value.clone(),
-            shard_id: self.id.into(),
-        };
-        let holdings = self.asked.then(|| wire::Assignment {
-            domains: self.holds.iter().map(domain).collect(),
-            ..wire::Assignment::default()
-        });
-        let report = wire::ShardReport {
-            shard_id: self.id.into(),
-            shard_address: format!("{}:7780", self.id),
-            shard_epoch: 1,
-            instance: 1,
-            cycle: self.cycle,
-            fleet_id: self.fleet.clone(),
-            observed_term: self.mark,
-            assignment_digest: self.digest,
-            assignment_version: self.version,
-            holdings,
-            ..wire::ShardReport::default()
-        };
-        let ack = to.report(report).await?;
-        self.take(&ack);
-        Ok(ack)
-    }
-
-    fn take(&mut self, ack: &wire::ReportAck) {
-        if ack.fleet_id != self.fleet {
-            let theirs: FleetId = ack.fleet_id.parse().unwrap();
-            if let Ok(mine) = self.fleet.parse::<FleetId>() {
-                assert_eq!(mine.uuid(), theirs.uuid());
-                assert!(theirs.generation() > mine.generation(), "{} back to {theirs}", self.id);
-            }
-            (self.fleet, self.version) = (ack.fleet_id.clone(), 0);
-        }
-        assert!(ack.coordinator_term >= self.mark, "I2: {} below its mark", self.id);
-        self.mark = ack.coordinator_term;
-        self.asked = ack.want_holdings;
-        if let Some(assignment) = &ack.assignment {
-            let domains = assignment.domains.iter();
-            self.holds = domains.map(|one| one.topology_value.clone()).collect();
-            (self.digest, self.version) = (assignment.digest, assignment.version);
-        }
-    }
-
-    /// Reports until it has heard all that is new.
-    async fn settle(&mut self, to: &Service) {
-        for _ in 0..4 {
-            self.report(to).await.unwrap();
-        }
-    }
-
-    fn held(&self) -> Vec<&str> {
-        self.holds.iter().map(String::as_str).collect()
-    }
-}
-
 /// A fleet whose shards a and b hold zones 1, 3 and 2, and a backup of it.
-async fn a_fleet_with_a_backup(group: &Group) -> (Consensus, Service, [Shard; 2], StoredSnapshot) {
+async fn a_fleet_with_a_backup(group: &Group) -> (Consensus, Service, [Holder; 2], StoredSnapshot) {
     let (_, leader) = group.opened().await;
     let service = Service::of(&leader);
-    let (mut a, mut b) = (Shard::new("a"), Shard::new("b"));
-    a.settle(&service).await;
-    b.settle(&service).await;
+    let (mut a, mut b) = (Holder::new("a"), Holder::new("b"));
+    service.settle(&mut a).await;
+    service.settle(&mut b).await;
     for (zone, shard) in [("1", "a"), ("2", "b"), ("3", "a")] {
         service.assign(zone, shard).await.unwrap();
     }
-    a.settle(&service).await;
-    b.settle(&service).await;
-    assert_eq!((a.held(), b.held()), (vec!["1", "3"], vec!["2"]));
+    service.settle(&mut a).await;
+    service.settle(&mut b).await;
+    assert_eq!((a.domains(), b.domains()), (vec!["1", "3"], vec!["2"]));
     let backup = leader.snapshot().unwrap();
     (leader, service, [a, b], backup)
 }
@@ -217,13 +148,13 @@ fn fault_restored_from_a_backup_twice_from_one_backup() {
         let (leader, service, [mut a, mut b], backup) = a_fleet_with_a_backup(&group).await;
         // What the backup does not know: 3 moves to b, c comes and has 4.
         service.give("3", "a", "b").await;
-        let mut c = Shard::new("c");
-        c.settle(&service).await;
+        let mut c = Holder::new("c");
+        service.settle(&mut c).await;
         service.assign("4", "c").await.unwrap();
         for shard in [&mut a, &mut b, &mut c] {
-            shard.settle(&service).await;
+            service.settle(shard).await;
         }
-        assert_eq!((a.held(), b.held(), c.held()), (vec!["1"], vec!["2", "3"], vec!["4"]));
+        assert_eq!((a.domains(), b.domains(), c.domains()), (vec!["1"], vec!["2", "3"], vec!["4"]));
         drop((leader, service));
 
         let made = backup.meta.made_at().unwrap();
@@ -242,9 +173,9 @@ fn fault_restored_from_a_backup_twice_from_one_backup() {
             for (shard, held) in
                 [(&mut a, vec!["1"]), (&mut b, vec!["2", "3"]), (&mut c, vec!["4"])]
             {
-                let ack = shard.report(&service).await.unwrap();
-                assert!(ack.assignment.is_some() && !ack.want_holdings, "{}", shard.id);
-                assert_eq!(shard.held(), held, "{}", shard.id);
+                let ack = service.hear(shard).await.unwrap();
+                assert!(ack.assignment.is_some() && !ack.want_holdings, "{}", shard.id());
+                assert_eq!(shard.domains(), held, "{}", shard.id());
             }
             service.assign("9", "a").await.unwrap();
             assert_eq!(service.confirm().await.unwrap(), Default::default(), "said once");
@@ -253,11 +184,11 @@ fn fault_restored_from_a_backup_twice_from_one_backup() {
 }
 
 /// Every shard says what it holds; one of them, d, what is another's.
-async fn recover(service: &Service, [a, b, c]: [&mut Shard; 3]) {
+async fn recover(service: &Service, [a, b, c]: [&mut Holder; 3]) {
     // Of the old generation: the shard learns of the new one, and no more.
-    let ack = a.report(service).await.unwrap();
+    let ack = service.hear(a).await.unwrap();
     assert!(!ack.acknowledged && !ack.want_holdings && ack.assignment.is_none());
-    let ack = a.report(service).await.unwrap();
+    let ack = service.hear(a).await.unwrap();
     assert!(ack.want_holdings && ack.assignment.is_none() && ack.instructions.is_empty());
     assert_eq!(ack.next_report_after_ms, 1_000);
     let refused = service.assign("5", "a").await.unwrap_err();
@@ -266,18 +197,22 @@ async fn recover(service: &Service, [a, b, c]: [&mut Shard; 3]) {
     let missing = service.confirm().await.unwrap_err();
     assert_eq!(missing.code(), Code::FailedPrecondition);
     assert!(missing.message().contains("not heard since the restore: a, b;"), "{missing}");
-    let ack = a.report(service).await.unwrap();
+    let ack = service.hear(a).await.unwrap();
     assert!(!ack.want_holdings, "a has said it");
-    b.settle(service).await;
-    let mut d = Shard::new("d");
-    d.report(service).await.unwrap();
+    service.settle(b).await;
+    let mut d = Holder::new("d");
+    service.hear(&mut d).await.unwrap();
     let missing = service.confirm().await.unwrap_err();
     assert!(missing.message().contains(": d;"), "registered since, and silent: {missing}");
     assert_eq!(service.counted("adoption_conflicts_total"), 0);
-    d.holds.insert("2".to_owned());
-    d.settle(service).await;
+    d.stored.domains.push(wire::DomainAssignment {
+        topology_key: "zone".into(),
+        topology_value: "2".into(),
+        shard_id: "d".into(),
+    });
+    service.settle(&mut d).await;
     assert_eq!(service.counted("adoption_conflicts_total"), 1, "2 stays with b");
-    c.settle(service).await;
+    service.settle(c).await;
 }
 
 #[test]
@@ -288,7 +223,7 @@ fn confirm_restore_waits_for_every_shard_that_is_not_removed() {
         drop((leader, service));
         let leader = run_the_runbook(&mut group, &backup, NOW).await;
         let service = Service::of(&leader);
-        a.settle(&service).await;
+        service.settle(&mut a).await;
         let missing = service.confirm().await.unwrap_err();
         assert!(missing.message().contains(": b;"), "{missing}");
         // A new leader knows who has been heard: that is replicated.
@@ -303,8 +238,8 @@ fn confirm_restore_waits_for_every_shard_that_is_not_removed() {
         service.coordinator.remove_shard(called(remove)).await.unwrap();
         let found = service.confirm().await.unwrap();
         assert_eq!(found.changed, [hands("2", "b", "")]);
-        a.report(&service).await.unwrap();
-        assert_eq!(a.held(), ["1", "3"]);
+        service.hear(&mut a).await.unwrap();
+        assert_eq!(a.domains(), ["1", "3"]);
     });
 }
 
@@ -319,11 +254,11 @@ fn fault_old_fleet_left_running_beside_a_restored_one() {
         let restored = group.start_as("restored", config, disk).await.unwrap();
         let leads = || matches!(restored.leadership(), Leadership::Leader { .. }).then_some(());
         group.within(LONG, leads).await.unwrap();
-        a.settle(&Service::of(&restored)).await;
+        Service::of(&restored).settle(&mut a).await;
         assert_eq!(a.fleet, fleet.to_string());
         // The old leader lives still, and has nothing to say to a.
         assert!(matches!(old.leadership(), Leadership::Leader { .. }));
-        let refused = a.report(&service).await.unwrap_err();
+        let refused = service.hear(&mut a).await.unwrap_err();
         assert_eq!(refused.code(), Code::Aborted);
         assert!(refused.message().starts_with("superseded"), "{refused}");
         assert_eq!(service.counted("foreign_fleet_total"), 1);
@@ -333,11 +268,11 @@ fn fault_old_fleet_left_running_beside_a_restored_one() {
             statuses.iter().all(|status| status.phase == Phase::Superseded).then_some(())
         });
         superseded.await.unwrap_or_else(|| panic!("{:#?}", group.statuses()));
-        let refused = Shard::new("z").report(&service).await.unwrap_err();
+        let refused = service.hear(&mut Holder::new("z")).await.unwrap_err();
         assert_eq!(refused.code(), Code::FailedPrecondition);
         assert_eq!(refused.message(), format!("superseded by {fleet}"));
         assert_eq!(restored.status().phase, Phase::Open);
-        a.report(&Service::of(&restored)).await.unwrap();
+        Service::of(&restored).hear(&mut a).await.unwrap();
     });
 }
 
@@ -364,7 +299,7 @@ fn fault_an_old_replica_returns_with_data_after_a_restore() {
             (old.status().phase == Phase::Superseded).then_some(old)
         });
         let old = superseded.await.unwrap_or_else(|| panic!("{:#?}", group.statuses()));
-        let refused = Shard::new("z").report(&Service::of(&old)).await.unwrap_err();
+        let refused = Service::of(&old).hear(&mut Holder::new("z")).await.unwrap_err();
         assert!(refused.message().starts_with("superseded by"), "{refused}");
         let (_, leader) = group.leader().unwrap();
         assert_eq!(leader.status().voters, ["c-0", "c-1"]);
