@@ -163,9 +163,17 @@ async fn http(addr: &str, request: &str) -> Option<(u16, String)> {
 /// Sum of a metric over all its labels; none if it is not there.
 #[must_use]
 pub fn sum(metrics: &str, name: &str) -> Option<f64> {
+    sum_of(metrics, name, &[])
+}
+
+/// Sum of a metric over the labels that hold all of `with`; none if there are none.
+#[must_use]
+pub fn sum_of(metrics: &str, name: &str, with: &[&str]) -> Option<f64> {
     let of_name =
         |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
-    let values = metrics.lines().filter(of_name).filter_map(|line| line.rsplit(' ').next());
+    let labelled = |line: &&str| with.iter().all(|part| line.contains(part));
+    let lines = metrics.lines().filter(of_name).filter(labelled);
+    let values = lines.filter_map(|line| line.rsplit(' ').next());
     let values: Vec<f64> = values.filter_map(|value| value.parse().ok()).collect();
     (!values.is_empty()).then(|| values.iter().sum())
 }

@@ -6,7 +6,7 @@ use crate::{
         binaries::bigfleet,
         links::Links,
         ports::port,
-        process::{Process, get, sum, until},
+        process::{Process, get, sum, sum_of, until},
     },
     shards::Shard,
 };
@@ -14,9 +14,7 @@ use crate::{
 /// Shards in a state, as the leader counts them.
 async fn shards(fleet: &Fleet, replica: usize, state: &str) -> Option<f64> {
     let metrics = get(&fleet.places[replica].http, "/metrics").await?.1;
-    let label = format!("state=\"{state}\"");
-    let lines: Vec<&str> = metrics.lines().filter(|line| line.contains(&label)).collect();
-    sum(&lines.join("\n"), "bigfleet_coordinator_shards")
+    sum_of(&metrics, "bigfleet_coordinator_shards", &[&format!("state=\"{state}\"")])
 }
 
 async fn until_shard_is(fleet: &Fleet, state: &str) {

@@ -19,7 +19,7 @@ use crate::{
         audit,
         binaries::bigfleet,
         ports::port,
-        process::{Process, flags, get, sum, until},
+        process::{Process, flags, get, sum, sum_of, until},
     },
 };
 
@@ -65,9 +65,7 @@ impl Shard {
 
     /// A metric, of those labels that hold all of `with`.
     pub(crate) async fn metric(&self, name: &str, with: &str) -> Option<f64> {
-        let metrics = get(&self.http, "/metrics").await?.1;
-        let lines: Vec<&str> = metrics.lines().filter(|line| line.contains(with)).collect();
-        sum(&lines.join("\n"), name)
+        sum_of(&get(&self.http, "/metrics").await?.1, name, &[with])
     }
 
     /// Reports so far that went so.

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tonic::transport::Channel;
 
 use crate::{
-    process::{Process, flags, get, sum, until},
+    process::{Process, flags, get, sum, sum_of, until},
     rig::{
         binaries::{bigfleet, provider_sim},
         ports::port,
@@ -120,16 +120,14 @@ impl Site {
     /// Evictions withheld because the last good List is too old.
     pub(crate) async fn withheld_as_stale(&self) -> f64 {
         let metrics = get(&self.shard_http, "/metrics").await.expect("the shard answers").1;
-        let stale = metrics.lines().filter(|line| line.contains("\"stale_inventory\""));
         let name = "bigfleet_shard_action_execute_outcomes_total";
-        sum(&stale.collect::<Vec<_>>().join("\n"), name).unwrap_or_default()
+        sum_of(&metrics, name, &["\"stale_inventory\""]).unwrap_or_default()
     }
 
     /// Sum of a metric of the provider over those labels that hold all of `with`.
     pub(crate) async fn provider_metric(&self, name: &str, with: &[&str]) -> f64 {
         let metrics = get(&self.provider_http, "/metrics").await.expect("the provider answers").1;
-        let lines = metrics.lines().filter(|line| with.iter().all(|part| line.contains(part)));
-        sum(&lines.collect::<Vec<_>>().join("\n"), name).unwrap_or_default()
+        sum_of(&metrics, name, with).unwrap_or_default()
     }
 
     /// Starts a provider that serves when this returns.
