@@ -10,8 +10,8 @@
 //! |---|---|---|
 //! | leader kill -9 under load | `leaders::a_leader_killed_under_load…`, `leaders::every_shard_reports…` | `sim::leadership`, `sim::chaos` |
 //! | leader cut off from peers but not shards | `partitions::fault_leader_cut_off…`, `partitions::fault_partitions_at_random` | `sim::leadership::a_leader_without_quorum…` |
-//! | follower down / wiped; replica 0 wiped | `leaders::a_follower_that_is_away…`, `partitions::fault_follower_cut_off`, `wiped`, `wiped_sets` | `sim::formation::any_wiped_disks…` |
-//! | two processes of ordinal 0, both empty | `rivals::fault_two_processes_of_ordinal_0…` | `sim::formation::two_empty_first_replicas…` |
+//! | follower down / wiped; replica 0 wiped | `leaders::a_follower_that_is_away…`, `partitions::fault_follower_cut_off`, `wiped`, `wiped_sets` | `sim::formation::coordinator_inv_i10_any_wiped_disks…` |
+//! | two processes of ordinal 0, both empty | `rivals::fault_two_processes_of_ordinal_0…` | `sim::formation::coordinator_inv_i10_two_empty…` |
 //! | quorum lost | `quorum`, `forming::a_real_shard_is_listed_and_outlives…` | `sim::leadership::without_a_quorum…`; I8 in `crates/shard-report`: `trace`, `absent` |
 //! | full restart, all pod IPs changed | `restarts` | `sim::leadership::a_full_restart…` |
 //! | one shard partitioned from the coordinator | `lost_shards::fault_one_shard_partitioned…` | `reports::order::liveness…`; acks again: `crates/shard-report`: `instructions` |
@@ -22,7 +22,7 @@
 //! | restored from a backup, twice from one backup | `restored::fault_restored_from_an_export…` | `sim::recovery::fault_restored_from_a_backup…` |
 //! | old fleet left running beside a restored one | `restored` (`goes_not_back`) | `sim::recovery::fault_old_fleet_left_running…` |
 //! | an old replica returns with data after a restore | `restored` | `sim::recovery::fault_an_old_replica_returns…` |
-//! | report delayed past a leader change, a move back, a second transfer | | `reports::shared::step_6_a_delayed_word…`, `state/protocol` |
+//! | report delayed past a leader change, a move back, a second transfer | | `reports::shared::step_6_a_delayed_word…`, `reports::shared::a_delayed_word_of_an_ended…`, `state/protocol` |
 //! | domain moved A→B→C before A let go | | `state/protocol`, `state/invariants::a_hold_is_never_overwritten` |
 //! | leader dies at any step of a transfer; donor or recipient silent; shard killed with calls in flight | | `tests/across`; `state/protocol`, `state/invariants::no_transfer_is_orphaned`, `reports::shared` |
 //! | mixed versions during upgrade | | `sim::formation::a_command_that_one_replica_cannot_apply…` |

@@ -1,6 +1,10 @@
-//! Random faults; every acknowledged write is linearisable and survives.
+//! Random faults; every acknowledged write is linearisable and survives, and no term answers
+//! after a higher one did.
 
-use std::sync::Mutex;
+use std::sync::{
+    Mutex,
+    atomic::{AtomicI64, Ordering},
+};
 
 use super::{linear::Op, *};
 
@@ -8,13 +12,16 @@ const KEYS: [&str; 3] = ["a", "b", "c"];
 
 type History = Arc<Mutex<BTreeMap<&'static str, Vec<Op>>>>;
 
+/// The highest term that acknowledged anything.
+type Mark = Arc<AtomicI64>;
+
 /// One client: writes and reads at random replicas, one call at a time.
 async fn client(
     net: Net,
     size: usize,
     random: Entropy,
     number: u64,
-    history: History,
+    (history, mark): (History, Mark),
     end: Instant,
 ) {
     let mut value = number * 1_000_000;
@@ -23,14 +30,20 @@ async fn client(
         let at = name(usize::try_from(random.next()).unwrap() % size);
         let key = KEYS[usize::try_from(random.next()).unwrap() % KEYS.len()];
         let Some(replica) = net.replica(&at) else { continue };
-        let called = Instant::now();
+        let (called, before) = (Instant::now(), mark.load(Ordering::SeqCst));
         let (writes, mut returned);
         let seen = if !random.next().is_multiple_of(3) {
             value += 1;
             writes = true;
             let answer = replica.propose(&put(key, value), Duration::from_secs(2)).await;
             returned = match answer {
-                Ok(_) => Some(Instant::now()),
+                Ok(_) => {
+                    if let Leadership::Leader { term } = replica.leadership() {
+                        assert!(term >= before, "I2: term {term} after {before}");
+                        mark.fetch_max(term, Ordering::SeqCst);
+                    }
+                    Some(Instant::now())
+                }
                 Err(ProposeError::Unavailable | ProposeError::Deposed) => None,
                 Err(_) => continue,
             };
@@ -140,11 +153,12 @@ async fn storm(seed: u64, size: usize) -> History {
         group.start(ordinal).await.unwrap();
     }
     group.opened().await;
-    let history = History::default();
+    let (history, mark) = (History::default(), Mark::default());
     let end = Instant::now() + Duration::from_secs(15);
     for number in 1..=4 {
         let random = Entropy::seeded(seed.wrapping_mul(31) + number);
-        tokio::spawn(client(group.net.clone(), size, random, number, history.clone(), end));
+        let seen = (history.clone(), mark.clone());
+        tokio::spawn(client(group.net.clone(), size, random, number, seen, end));
     }
     trouble(&mut group, end).await;
     // Healed, the group serves again, and what it then says counts as well.
@@ -188,14 +202,14 @@ async fn storm(seed: u64, size: usize) -> History {
 }
 
 #[test]
-fn three_replicas_stay_linearisable_and_durable() {
+fn coordinator_inv_i2_i4_three_replicas_stay_linearisable_and_durable() {
     seeds(60)
         .into_iter()
         .for_each(|seed| run(seed, |seed| async move { drop(storm(seed, 3).await) }));
 }
 
 #[test]
-fn five_replicas_stay_linearisable_and_durable() {
+fn coordinator_inv_i2_i4_five_replicas_stay_linearisable_and_durable() {
     seeds(20)
         .into_iter()
         .for_each(|seed| run(seed, |seed| async move { drop(storm(seed, 5).await) }));

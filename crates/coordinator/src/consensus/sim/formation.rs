@@ -20,7 +20,7 @@ fn addresses(size: usize) -> Vec<String> {
 
 /// Each combination of wiped disks, each combination of names that resolve.
 #[test]
-fn any_wiped_disks_end_in_one_fleet_or_a_wait() {
+fn coordinator_inv_i10_any_wiped_disks_end_in_one_fleet_or_a_wait() {
     for wiped in 0..8_u64 {
         for hidden in [None, Some(0), Some(1), Some(2)] {
             run(wiped, |seed| async move {
@@ -65,7 +65,7 @@ fn any_wiped_disks_end_in_one_fleet_or_a_wait() {
 }
 
 #[test]
-fn two_empty_first_replicas_open_at_most_one_fleet() {
+fn coordinator_inv_i10_two_empty_first_replicas_open_at_most_one_fleet() {
     let mut opened = 0;
     for seed in seeds(12) {
         let count = Arc::new(std::sync::Mutex::new(0));

@@ -158,11 +158,17 @@ fn step_4_keeps_the_whole_list_but_what_means_nothing() {
 
 #[test]
 fn liveness_by_a_clock_that_does_not_jump() {
+    for hour in [-3_600_000_000_000, 3_600_000_000_000] {
+        liveness_while_the_clock_jumps_by(hour);
+    }
+}
+
+fn liveness_while_the_clock_jumps_by(nanos: i64) {
     let mut leader = Leader::new();
     assert_eq!(leader.reports.liveness("a", leader.now), Liveness::Unknown);
     leader.ok(&report("a", 1, 1));
     leader.commit(&assign("1", "a"));
-    leader.now.unix_nanos -= 3_600_000_000_000;
+    leader.now.unix_nanos += nanos;
     for (pass, wanted) in
         [(30, Liveness::Live), (1, Liveness::Stale), (269, Liveness::Stale), (1, Liveness::Expired)]
     {

@@ -155,6 +155,53 @@ fn a_releasing_transfer_is_an_instruction_to_its_donor() {
     assert!(leader.commits.is_empty(), "said twice");
 }
 
+/// Fault matrix: reports delayed past a second transfer of the same machine have no effect.
+#[test]
+fn a_delayed_word_of_an_ended_transfer_is_not_about_the_next() {
+    let (mut leader, [a, b, _]) = leader();
+    let home = a.as_ref().unwrap().domains[0].clone();
+    let gives = |id: &str, cycle| {
+        let mut gave = ack(id, Outcome::Accepted);
+        gave.machine_ids = vec!["m".into()];
+        gave.home_domain = Some(home.clone());
+        wire::ShardReport { instruction_acks: vec![gave], ..shared("a", cycle, a.as_ref()) }
+    };
+    leader.commit(&begin("t", TransferKind::Idle));
+    let gave = gives("t", 3);
+    leader.ok(&gave);
+    let received = leader.ok(&shared("b", 3, b.as_ref())).assignment.unwrap();
+    let settles = wire::ShardReport {
+        settled: received.machines_in.clone(),
+        ..shared("b", 4, Some(&received))
+    };
+    leader.ok(&settles);
+    assert!(leader.state.transfers().is_empty());
+
+    // While the second waits for its donor, the first says again what it let go of.
+    leader.commit(&begin("u", TransferKind::Idle));
+    for elected in [false, true] {
+        if elected {
+            leader.elect();
+        }
+        leader.ok(&gave);
+        leader.ok(&settles);
+        assert!(leader.commits.is_empty(), "{:?}", leader.commits);
+        assert_eq!(leader.state.transfers()["u"].phase, TransferPhase::Releasing);
+    }
+    // And when it has moved.
+    leader.ok(&gives("u", 5));
+    for elected in [false, true] {
+        if elected {
+            leader.elect();
+        }
+        leader.ok(&settles);
+        leader.ok(&gave);
+        assert!(leader.commits.is_empty(), "{:?}", leader.commits);
+        let lent = &leader.state.transfers()["u"];
+        assert_eq!((lent.phase, lent.machine_ids.len()), (TransferPhase::Moved, 1));
+    }
+}
+
 #[test]
 fn a_donor_is_asked_for_a_while() {
     let (mut leader, _) = leader();

@@ -116,7 +116,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_answered_is_contradicted_over_any_crash(
+    fn coordinator_inv_i2_i3_nothing_answered_is_contradicted_over_any_crash(
         steps in proptest::collection::vec(
             (events(), prop_oneof![Just(Crash::No), Just(Crash::Before), Just(Crash::After)]),
             1..60,
