@@ -3,18 +3,20 @@
 use bigfleet_wire::v1alpha1::TransferEntry;
 
 use crate::{
-    neighbourhood::{Neighbourhood, met, whole},
+    neighbourhood::{Neighbourhood, THREE, met, whole},
     rig::process::{PATIENCE, until},
+    stock,
 };
 
 /// For each step a type that only others have: pairs of shards rest by type.
 const TYPES: [&str; 5] = ["k0", "k1", "k2", "k3", "k4"];
 
-const SHARDS: &[(&str, &str)] = &[("one", "zone-a"), ("two", "zone-b"), ("three", "zone-c")];
+/// Passes that follow each other at once.
+pub(crate) const QUICK: &[&str] = &["--rebalance-interval=1s", "--rebalance-cooldown=12s"];
 
 /// How far a transfer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
+pub(crate) enum Step {
     /// Committed; the donor may not have heard of it.
     Begun,
     /// The donor has written down what it lets go of.
@@ -38,15 +40,15 @@ enum Victim {
 
 /// A transfer, and who is in it.
 #[derive(Clone, Debug)]
-struct Moving {
-    id: String,
-    from: String,
-    to: String,
+pub(crate) struct Moving {
+    pub(crate) id: String,
+    pub(crate) from: String,
+    pub(crate) to: String,
 }
 
 impl Neighbourhood {
     /// How far it is, by what is replicated and by what is on the disks of the two.
-    async fn step(&self, moving: &Moving) -> Option<Step> {
+    pub(crate) async fn step(&self, moving: &Moving) -> Option<Step> {
         let (donor, recipient) = (self.shard(&moving.from), self.shard(&moving.to));
         let (gave, has) = (donor.holdings(), recipient.holdings());
         let id = moving.id.as_str();
@@ -70,14 +72,14 @@ impl Neighbourhood {
     }
 
     /// Waits until it has come so far.
-    async fn reaches(&self, moving: &Moving, step: Step) {
+    pub(crate) async fn reaches(&self, moving: &Moving, step: Step) {
         until("a step of the transfer", async || {
             self.step(moving).await.filter(|reached| *reached >= step)
         })
         .await;
     }
 
-    async fn begins_to_move(&self, instance_type: &str) -> Moving {
+    pub(crate) async fn begins_to_move(&self, instance_type: &str) -> Moving {
         let asks = |one: &TransferEntry| {
             one.selector.as_ref().is_some_and(|asked| asked.instance_type == instance_type)
         };
@@ -90,26 +92,10 @@ impl Neighbourhood {
 
 /// Machines come all the same, and each has one owner.
 async fn dies_at_each_step(victim: Victim) {
-    let zones = "zones: [zone-b, zone-c]";
-    let tier = |kind: &&str| {
-        format!(
-            "--tier={{name: {kind}, type: {kind}, capacity: BARE_METAL, count: 4, state: IDLE, \
-             {zones}, resources: {{cpu: 8, memory: 32Gi}}}}"
-        )
-    };
-    let tiers: Vec<String> = TYPES.iter().map(tier).collect();
-    let mut provider = vec![
-        "--region={name: r, zones: [{name: zone-a, racks: 1}, {name: zone-b, racks: 1}, \
-         {name: zone-c, racks: 1}]}",
-        "--tier={name: own, type: own, capacity: BARE_METAL, count: 2, state: IDLE, \
-         zones: [zone-a], resources: {cpu: 8, memory: 32Gi}}",
-        "--interruption-factor=0",
-        "--require-token",
-        "--strict-epoch",
-    ];
-    provider.extend(tiers.iter().map(String::as_str));
-    let flags = ["--rebalance-interval=1s", "--rebalance-cooldown=12s"];
-    let mut all = Neighbourhood::open(&provider, &flags, SHARDS).await;
+    let mut provider = stock::zones(3);
+    provider.push(stock::idle("own", 2, &["zone-a"]));
+    provider.extend(TYPES.iter().map(|kind| stock::idle(kind, 4, &["zone-b", "zone-c"])));
+    let mut all = Neighbourhood::open(&provider, QUICK, THREE).await;
     let witness = all.witness();
     let member = all.shard("one").member("c", &whole().instance_types(&["own"]), 1);
     member.wait_for("met demand", met, PATIENCE).await.unwrap();

@@ -1,7 +1,10 @@
 //! A provider, a group of coordinators, and shards that share the one and report to the
 //! other.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use bigfleet_net::tls::Security;
 use bigfleet_scripted::{
@@ -11,17 +14,17 @@ use bigfleet_scripted::{
 };
 use bigfleet_shard::holdings::Holdings;
 use bigfleet_wire::v1alpha1::{
-    AssignDomainRequest, ListTransfersRequest, ListTransfersResponse, Machine, TransferEntry,
-    coordinator_client::CoordinatorClient,
+    AssignDomainRequest, ListTransfersRequest, ListTransfersResponse, Machine, MoveDomainRequest,
+    TransferEntry, coordinator_client::CoordinatorClient,
 };
 use tonic::{Status, transport::Channel};
 
 use crate::{
     client::Client,
     rig::{
-        binaries::bigfleet,
+        binaries::{bigfleet, bigfleetctl},
         ports::port,
-        process::{Process, flags, get, sum, until},
+        process::{Process, flags, get, sum_of, until},
     },
     site::{STEP, Site},
     tap::Tap,
@@ -29,10 +32,15 @@ use crate::{
 };
 
 /// Replicas of the coordinator.
-const REPLICAS: usize = 3;
+pub(crate) const REPLICAS: usize = 3;
 
 /// Domains are zones here.
 pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
+
+/// Shards and their zones.
+pub(crate) const TWO: &[(&str, &str)] = &[("one", "zone-a"), ("two", "zone-b")];
+pub(crate) const THREE: &[(&str, &str)] =
+    &[("one", "zone-a"), ("two", "zone-b"), ("three", "zone-c")];
 
 /// Where a replica of the coordinator is, and its process while it runs.
 struct Replica {
@@ -73,6 +81,13 @@ impl Sharer {
         holdings(&self.file())
     }
 
+    /// Reports of its process that a coordinator took.
+    pub(crate) async fn reported(&self) -> f64 {
+        let Some((_, metrics)) = get(&self.site.shard_http, "/metrics").await else { return 0.0 };
+        let name = "bigfleet_shard_coordinator_reports_total";
+        sum_of(&metrics, name, &["outcome=\"ok\""]).unwrap_or_default()
+    }
+
     pub(crate) fn tail(&self) -> String {
         self.process.as_ref().map_or_else(String::new, Process::tail)
     }
@@ -101,7 +116,7 @@ impl Neighbourhood {
     /// A provider of these machines, coordinators with these flags besides the usual ones,
     /// and shards each with a zone of its own, which they have when this returns.
     pub(crate) async fn open(
-        provider: &[&str],
+        provider: &[String],
         coordinator: &[&str],
         shards: &[(&'static str, &str)],
     ) -> Self {
@@ -120,12 +135,13 @@ impl Neighbourhood {
 
     /// The same while nothing is anybody's.
     pub(crate) async fn of_nobodys(
-        provider: &[&str],
+        provider: &[String],
         coordinator: &[&str],
         shards: &[&'static str],
     ) -> Self {
         let site = Site::new();
-        let running = site.boot_provider(provider).await;
+        let provider: Vec<&str> = provider.iter().map(String::as_str).collect();
+        let running = site.boot_provider(&provider).await;
         let tap = Tap::open(&site.provider).await;
         let replicas: Vec<Replica> = (0..REPLICAS)
             .map(|ordinal| {
@@ -186,7 +202,30 @@ impl Neighbourhood {
 
     /// SIGKILLs whoever leads; which one that was.
     pub(crate) async fn kill_leader(&mut self) -> usize {
-        let leader = until("a leader", async || {
+        let leader = self.leader().await;
+        self.kill_replica(leader).await;
+        leader
+    }
+
+    async fn kill_replica(&mut self, replica: usize) {
+        let mut process = self.replicas[replica].process.take().expect("it runs");
+        process.kill().await;
+    }
+
+    /// SIGKILLs every coordinator.
+    pub(crate) async fn kill_coordinators(&mut self) {
+        for replica in 0..REPLICAS {
+            self.kill_replica(replica).await;
+        }
+    }
+
+    pub(crate) async fn start_coordinators(&mut self) {
+        (0..REPLICAS).for_each(|replica| self.start_replica(replica));
+        self.leader().await;
+    }
+
+    async fn leader(&self) -> usize {
+        until("a leader", async || {
             for (number, replica) in self.replicas.iter().enumerate() {
                 if let Ok(status) = self.client.status(number).await
                     && status.leader_id == replica.id
@@ -196,23 +235,29 @@ impl Neighbourhood {
             }
             None
         })
-        .await;
-        let mut process = self.replicas[leader].process.take().expect("it leads");
-        process.kill().await;
-        leader
+        .await
     }
 
     /// Starts a shard, once more or for the first time.
     pub(crate) fn start(&mut self, id: &str) {
-        let (provider, coordinators) = (self.tap.address.clone(), self.addresses());
-        let sharer = self.shard_mut(id);
-        sharer.process = Some(sharer.site.spawn_shard(&[
-            &format!("--id={}", sharer.id),
-            &format!("--provider-addr={provider}"),
-            &format!("--coordinator-addr={coordinators}"),
-            "--coordinator-heartbeat-interval=500ms",
+        self.start_reporting(id, "500ms");
+    }
+
+    /// The same with reports that are so far apart.
+    pub(crate) fn start_reporting(&mut self, id: &str, every: &str) {
+        let process = self.start_in(&self.shard(id).site, id, every);
+        self.shard_mut(id).process = Some(process);
+    }
+
+    /// A process of a shard, with its files and ports there.
+    pub(crate) fn start_in(&self, site: &Site, id: &str, every: &str) -> Process {
+        site.spawn_shard(&[
+            &format!("--id={id}"),
+            &format!("--provider-addr={}", self.tap.address()),
+            &format!("--coordinator-addr={}", self.addresses()),
+            &format!("--coordinator-heartbeat-interval={every}"),
             "--shared-provider",
-        ]));
+        ])
     }
 
     /// SIGKILLs a shard.
@@ -250,6 +295,30 @@ impl Neighbourhood {
         .await;
     }
 
+    pub(crate) async fn move_domain(&self, zone: &str, from: &str, to: &str) {
+        let request = MoveDomainRequest {
+            topology_key: ZONE.to_owned(),
+            topology_value: zone.to_owned(),
+            from_shard_id: from.to_owned(),
+            to_shard_id: to.to_owned(),
+        };
+        self.ask(|mut leader| {
+            let request = request.clone();
+            async move { leader.move_domain(request).await }
+        })
+        .await;
+    }
+
+    /// What `bigfleetctl` prints.
+    pub(crate) async fn ctl(&self, args: &[&str]) -> String {
+        let mut command = tokio::process::Command::new(bigfleetctl());
+        command.env_clear().env("HOME", self.site.path(""));
+        let done = command.args(["--coordinator", &self.addresses()]).args(args).output().await;
+        let done = done.unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    }
+
     /// What is on its way; none while nobody leads.
     pub(crate) async fn on_the_way(&self) -> Option<ListTransfersResponse> {
         let request = ListTransfersRequest {};
@@ -268,8 +337,7 @@ impl Neighbourhood {
         let mut all = 0.0;
         for replica in &self.replicas {
             let Some((_, metrics)) = get(&replica.http, "/metrics").await else { continue };
-            let lines = metrics.lines().filter(|line| with.iter().all(|part| line.contains(part)));
-            all += sum(&lines.collect::<Vec<_>>().join("\n"), name).unwrap_or_default();
+            all += sum_of(&metrics, name, with).unwrap_or_default();
         }
         all
     }
@@ -309,6 +377,11 @@ impl Neighbourhood {
             owners.values().all(|owners| owners.len() == 1).then_some(())
         })
         .await;
+    }
+
+    /// Who owns each machine.
+    pub(crate) async fn owners(&self) -> BTreeMap<String, Vec<&'static str>> {
+        owners(&self.files(), &self.machines().await)
     }
 
     /// Zones of the machines that a shard changed.

@@ -8,33 +8,19 @@ use bigfleet_scripted::{
     member::{Member, Standing},
     operator::{Answer, State},
 };
-use bigfleet_wire::v1alpha1::{Machine, MoveClusterRequest, MoveDomainRequest};
+use bigfleet_wire::v1alpha1::{Machine, MoveClusterRequest};
 
 use crate::{
-    neighbourhood::{Neighbourhood, Sharer, ZONE, met},
+    neighbourhood::{Neighbourhood, Sharer, TWO, met},
     rig::process::{PATIENCE, until},
+    stock::four_and_four,
 };
 
-/// Four machines and four slots in each of two zones, on a provider that refuses older
-/// epochs.
-const TWO_ZONES: &[&str] = &[
-    "--region={name: r, zones: [{name: zone-a, racks: 1}, {name: zone-b, racks: 1}]}",
-    "--tier={name: metal, type: epyc, capacity: BARE_METAL, count: 8, state: IDLE, \
-     resources: {cpu: 8, memory: 32Gi}}",
-    "--tier={name: slots, type: m8, capacity: ON_DEMAND, count: 8, state: SPECULATIVE, \
-     price: 0.4, resources: {cpu: 8, memory: 32Gi}}",
-    "--interruption-factor=0",
-    "--require-token",
-    "--strict-epoch",
-];
-
-const SHARDS: &[(&str, &str)] = &[("one", "zone-a"), ("two", "zone-b")];
-
 /// Nothing is lent here.
-const NO_LOANS: &[&str] = &["--rebalance-interval=0"];
+pub(crate) const NO_LOANS: &[&str] = &["--rebalance-interval=0"];
 
 /// A pod that shares its machine with another.
-fn half() -> Shape {
+pub(crate) fn half() -> Shape {
     Shape::new(4_000, 8 << 30)
 }
 
@@ -43,25 +29,11 @@ fn met_with(pods: usize) -> impl FnMut(&Standing) -> bool {
     move |now| met(now) && now.live == pods
 }
 
-fn zones(names: &[&str]) -> BTreeSet<String> {
+pub(crate) fn zones(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
 impl Neighbourhood {
-    async fn move_domain(&self, zone: &str, from: &str, to: &str) {
-        let request = MoveDomainRequest {
-            topology_key: ZONE.to_owned(),
-            topology_value: zone.to_owned(),
-            from_shard_id: from.to_owned(),
-            to_shard_id: to.to_owned(),
-        };
-        self.ask(|mut leader| {
-            let request = request.clone();
-            async move { leader.move_domain(request).await }
-        })
-        .await;
-    }
-
     async fn move_cluster(&self, cluster: &str, from: &str, to: &str) {
         let request = MoveClusterRequest {
             cluster_id: cluster.to_owned(),
@@ -81,7 +53,7 @@ impl Neighbourhood {
 /// nobody loses a machine by it.
 #[tokio::test]
 async fn coordinator_inv_i1_two_shards_share_a_provider() {
-    let all = Neighbourhood::of_nobodys(TWO_ZONES, NO_LOANS, &["one", "two"]).await;
+    let all = Neighbourhood::of_nobodys(&four_and_four(2), NO_LOANS, &["one", "two"]).await;
     let witness = all.witness();
     let (one, two) = (all.shard("one"), all.shard("two"));
     let first = one.member("c1", &half(), 4);
@@ -129,9 +101,9 @@ fn ids(machines: Vec<Machine>) -> BTreeSet<String> {
 /// Then it is killed once more; what it owns outlives it.
 #[tokio::test]
 async fn fault_shard_killed_with_calls_in_flight_domain_moved_at_once() {
-    let slow: [&[&str]; 2] =
-        [TWO_ZONES, &["--latency={create: 1s, configure: 2s, drain: 1s, delete: 1s}"]];
-    let mut all = Neighbourhood::open(&slow.concat(), NO_LOANS, SHARDS).await;
+    let mut slow = four_and_four(2);
+    slow.push("--latency={create: 1s, configure: 2s, drain: 1s, delete: 1s}".to_owned());
+    let mut all = Neighbourhood::open(&slow, NO_LOANS, TWO).await;
     let witness = all.witness();
     let member = all.shard("one").member("c", &half(), 12);
     until("calls under way", async || (all.tap.calls().len() >= 4).then_some(())).await;
@@ -161,7 +133,7 @@ async fn fault_shard_killed_with_calls_in_flight_domain_moved_at_once() {
 async fn refuses_to_start_alone(mut all: Neighbourhood) {
     all.kill("one").await;
     let one: &Sharer = all.shard("one");
-    let provider = format!("--provider-addr={}", all.tap.address);
+    let provider = format!("--provider-addr={}", all.tap.address());
     let mut alone = one.site.spawn_shard(&["--id=one", &provider]);
     assert!(!alone.ended().await.success());
     assert!(alone.tail().contains("--shared-provider"), "{}", alone.tail());
@@ -171,7 +143,7 @@ async fn refuses_to_start_alone(mut all: Neighbourhood) {
 /// once it is moved.
 #[tokio::test]
 async fn a_cluster_moves_with_its_machines() {
-    let all = Neighbourhood::open(TWO_ZONES, NO_LOANS, SHARDS).await;
+    let all = Neighbourhood::open(&four_and_four(2), NO_LOANS, TWO).await;
     let witness = all.witness();
     let member = all.shard("one").member("c", &half(), 6);
     member.wait_for("met demand", met, PATIENCE).await.unwrap();

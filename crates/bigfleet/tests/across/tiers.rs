@@ -8,24 +8,10 @@ use bigfleet_wire::v1alpha1::{
 };
 
 use crate::{
-    neighbourhood::{Neighbourhood, met, whole},
+    neighbourhood::{Neighbourhood, THREE, met, whole},
     rig::process::{PATIENCE, until},
+    stock::four_and_four,
 };
-
-/// Four machines and four slots in each of three zones.
-const THREE_ZONES: &[&str] = &[
-    "--region={name: r, zones: [{name: zone-a, racks: 1}, {name: zone-b, racks: 1}, \
-     {name: zone-c, racks: 1}]}",
-    "--tier={name: metal, type: epyc, capacity: BARE_METAL, count: 12, state: IDLE, \
-     resources: {cpu: 8, memory: 32Gi}}",
-    "--tier={name: slots, type: m8, capacity: ON_DEMAND, count: 12, state: SPECULATIVE, \
-     price: 0.4, resources: {cpu: 8, memory: 32Gi}}",
-    "--interruption-factor=0",
-    "--require-token",
-    "--strict-epoch",
-];
-
-const SHARDS: &[(&str, &str)] = &[("one", "zone-a"), ("two", "zone-b"), ("three", "zone-c")];
 
 /// A share of the account for each shard: as many as its zone has slots.
 const SLICE: i32 = 4;
@@ -62,10 +48,10 @@ impl Neighbourhood {
     async fn share_the_account(&self) {
         let provider = ProviderEntry {
             name: "sim".to_owned(),
-            address: self.tap.address.clone(),
+            address: self.tap.address().to_owned(),
             region: "r".to_owned(),
         };
-        let per_shard = SHARDS.iter().map(|(shard, _)| ((*shard).to_owned(), SLICE)).collect();
+        let per_shard = THREE.iter().map(|(shard, _)| ((*shard).to_owned(), SLICE)).collect();
         let quota =
             QuotaAllocation { provider: "sim".to_owned(), region: "r".to_owned(), per_shard };
         self.ask(|mut leader| {
@@ -98,7 +84,7 @@ impl Neighbourhood {
 #[tokio::test]
 async fn coordinator_inv_i5_a_shortage_is_served_by_idle_machines_then_slots_then_drains() {
     let flags = ["--rebalance-interval=3s", "--rebalance-cooldown=14s"];
-    let all = Neighbourhood::open(THREE_ZONES, &flags, SHARDS).await;
+    let all = Neighbourhood::open(&four_and_four(3), &flags, THREE).await;
     all.share_the_account().await;
     let quotas = all.quotas().await;
     let witness = all.witness();

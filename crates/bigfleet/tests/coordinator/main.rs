@@ -15,7 +15,7 @@
 //! | quorum lost | `quorum`, `forming::a_real_shard_is_listed_and_outlives…` | `sim::leadership::without_a_quorum…`; I8 in `crates/shard-report`: `trace`, `absent` |
 //! | full restart, all pod IPs changed | `restarts` | `sim::leadership::a_full_restart…` |
 //! | one shard partitioned from the coordinator | `lost_shards::fault_one_shard_partitioned…` | `reports::order::liveness…`; acks again: `crates/shard-report`: `instructions` |
-//! | two processes with one shard_id | `lost_shards::fault_two_processes_with_one_shard_id` | `reports::order::step_3…`; the provider's word: `tests/shard/volumes` |
+//! | two processes with one shard_id | `lost_shards::fault_two_processes_with_one_shard_id` | `reports::order::step_3…`; the provider's word: `tests/shard/volumes`, `tests/across`: `late` |
 //! | disk full / fsync error | `disks::a_follower_whose_write_fails…`, `disks::a_leader_whose_write_fails…` | `sim::leadership::a_full_disk…`, `a_failed_write…` |
 //! | WAL cut at every byte of the tail; bit flip elsewhere | `disks::a_bit_that_flipped…` | `log::a_tail_cut_at_every_byte…`, `log::a_flipped_bit…` |
 //! | corrupt, truncated or foreign backup | | `bigfleetctl`: `restore::fault_corrupt_truncated_or_foreign_backup`; `backup::reader` |
@@ -23,7 +23,7 @@
 //! | old fleet left running beside a restored one | `restored` (`goes_not_back`) | `sim::recovery::fault_old_fleet_left_running…` |
 //! | an old replica returns with data after a restore | `restored` | `sim::recovery::fault_an_old_replica_returns…` |
 //! | report delayed past a leader change, a move back, a second transfer | | `reports::shared::step_6_a_delayed_word…`, `reports::shared::a_delayed_word_of_an_ended…`, `state/protocol` |
-//! | domain moved A→B→C before A let go | | `state/protocol`, `state/invariants::a_hold_is_never_overwritten` |
+//! | domain moved A→B→C before A let go | | `tests/across`: `late`; `state/protocol`, `state/invariants::a_hold_is_never_overwritten` |
 //! | leader dies at any step of a transfer; donor or recipient silent; shard killed with calls in flight | | `tests/across`; `state/protocol`, `state/invariants::no_transfer_is_orphaned`, `reports::shared` |
 //! | mixed versions during upgrade | | `sim::formation::a_command_that_one_replica_cannot_apply…` |
 //! | certificate half-rotated, expired, wrong CA, two SANs | `certificates`, `identities` | `tests/shard/mtls` |
