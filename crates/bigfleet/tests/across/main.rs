@@ -24,6 +24,7 @@ mod fallen_silent;
 mod kills;
 mod late;
 mod neighbourhood;
+mod oscillating;
 mod sharing;
 mod stock;
 mod tap;

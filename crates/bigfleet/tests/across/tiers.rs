@@ -35,7 +35,7 @@ impl Neighbourhood {
         self.metric(name, &[&tier, "outcome=\"begun\""]).await
     }
 
-    async fn passes(&self) -> f64 {
+    pub(crate) async fn passes(&self) -> f64 {
         self.metric("bigfleet_coordinator_rebalance_duration_seconds_count", &[]).await
     }
 
