@@ -17,7 +17,7 @@ use bigfleet_wire::v1alpha1::{
     AssignDomainRequest, ListTransfersRequest, ListTransfersResponse, Machine, MoveDomainRequest,
     TransferEntry, coordinator_client::CoordinatorClient,
 };
-use tonic::{Status, transport::Channel};
+use tonic::{Code, Status, transport::Channel};
 
 use crate::{
     client::Client,
@@ -274,12 +274,18 @@ impl Neighbourhood {
         self.shards.iter_mut().find(|one| one.id == id).expect("a shard of this id")
     }
 
-    /// Asks whoever leads.
-    pub(crate) async fn ask<T, F>(&self, call: impl FnMut(CoordinatorClient<Channel>) -> F) -> T
+    /// Asks whoever leads, until somebody does: a slow disk is enough to change that.
+    pub(crate) async fn ask<T, F>(&self, mut call: impl FnMut(CoordinatorClient<Channel>) -> F) -> T
     where
         F: Future<Output = Result<T, Status>>,
     {
-        self.client.ask(call).await.unwrap()
+        until("a leader's answer", async || match self.client.ask(&mut call).await {
+            Err(other) if matches!(other.code(), Code::FailedPrecondition | Code::Unavailable) => {
+                None
+            }
+            answer => Some(answer.unwrap()),
+        })
+        .await
     }
 
     pub(crate) async fn assign(&self, zone: &str, shard: &str) {
