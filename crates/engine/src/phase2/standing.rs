@@ -110,42 +110,41 @@ fn kept_in(
         let pool = &world.pools[world.needs[need].pool];
         move |run: &RunIx| pool.outgrew(world.runs[*run].class)
     };
-    let mut needs: Vec<(PreparedIx, Totals)> = waiting
+    let mut needs: Vec<&(PreparedIx, Totals)> = waiting
         .iter()
         .filter(|(need, _)| world.needs[*need].constraint != Constraint::Same)
         .filter(|(need, _)| open.iter().any(outgrew(*need)))
-        .cloned()
         .collect();
+    if needs.is_empty() {
+        return kept;
+    }
     needs.sort_unstable_by(|(a, _), (b, _)| {
         let tiers = world.precedence(*b).cmp(&world.precedence(*a));
         tiers.then_with(|| world.serving_order(*a, *b))
     });
-    for (need, mut residual) in needs {
-        if let Some(housed) = housed.get(&need) {
+    // Put in order once, for all of them.
+    let mut left = in_keep_order(world, open.iter().copied(), |machine| {
+        let row = &world.machines.rows[machine];
+        row.claimant.is_none() && row.state == MachineState::Configured
+    });
+    for (need, residual) in needs {
+        let mut residual = residual.clone();
+        if let Some(housed) = housed.get(need) {
             residual.sub_sat_assign(housed);
         }
-        if residual.is_zero() {
-            continue;
-        }
-        let is_left = |machine: MachineIx| {
-            let row = &world.machines.rows[machine];
-            row.claimant.is_none()
-                && row.state == MachineState::Configured
-                && !kept.contains(&machine)
-        };
-        let runs = open.iter().copied().filter(outgrew(need));
-        for (_, _, machine) in in_keep_order(world, runs, is_left) {
-            let capacity = &world.classes[world.machines.rows[machine].class].capacity;
-            if residual.is_zero() {
-                break;
-            }
+        let pool = &world.pools[world.needs[*need].pool];
+        left.retain(|(_, _, machine)| {
+            let class = world.machines.rows[*machine].class;
+            let capacity = &world.classes[class].capacity;
             // Only what has some of everything that is lacking: a machine without the
             // accelerator that a need waits for was never meant for it.
-            if capacity.spans(&residual) {
+            let stays = !residual.is_zero() && pool.outgrew(class) && capacity.spans(&residual);
+            if stays {
                 residual.sub_sat_assign(capacity);
-                kept.insert(machine);
+                kept.insert(*machine);
             }
-        }
+            !stays
+        });
     }
     kept
 }
