@@ -63,7 +63,7 @@ pub(crate) mod moved {
                 Err(format!("{gone} of {DROP} have left, {idle} are idle"))
             })
             .await?;
-        stage.claim(DRAINED, true, left.join(", "));
+        stage.claim(DRAINED, true, named(&left));
         stage.step(Act, "demand in B rises by 10");
         stage.demand(B, BATCH, level(B, BATCH) + RAISE);
         stage.step(Check, "pods of B run on them");
@@ -76,9 +76,16 @@ pub(crate) mod moved {
             .await?;
         // Four others were idle; the rest must be of A.
         let least = (RAISE - 4) as usize;
-        stage.claim(WENT, went.len() >= least, format!("{}: {}", went.len(), went.join(", ")));
+        stage.claim(WENT, went.len() >= least, named(&went));
         stage.relieve(FREE, format!("${before:.2}/h all the time"));
         Ok(())
+    }
+
+    /// How many, and the first two of them: a claim is a line of a table.
+    fn named(machines: &[String]) -> String {
+        let more = if machines.len() > 2 { ", …" } else { "" };
+        let first: Vec<&str> = machines.iter().take(2).map(String::as_str).collect();
+        format!("{}: {}{more}", machines.len(), first.join(", "))
     }
 
     fn is_idle(view: &View, id: &str) -> bool {
@@ -230,7 +237,7 @@ pub(crate) mod preemption {
 
     use super::*;
 
-    const PREEMPTS: &str = "machines are preempted for the critical pods";
+    const PREEMPTS: &str = "lower work makes room for critical pods";
     const GRACE: &str = "grace follows the priority gap";
     const ONLY_BATCH: &str = "only batch is short";
     pub(crate) const CLAIMS: &[&str] = &[PREEMPTS, GRACE, ONLY_BATCH];
