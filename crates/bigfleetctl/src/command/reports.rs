@@ -89,7 +89,7 @@ fn counts(counts: &BTreeMap<String, i32>) -> String {
 
 impl Row for ReportRow {
     const HEAD: &'static [&'static str] =
-        &["SHARD", "CYCLE", "RECEIVED", "MACHINES", "FREE", "SHORTFALLS", "ESCALATED"];
+        &["SHARD", "REPORT", "RECEIVED", "MACHINES", "FREE", "SHORTFALLS", "ESCALATED"];
     const WIDE: &'static [&'static str] = &["PROVIDER", "TYPES", "ZONES"];
 
     fn cells(&self) -> Vec<String> {

@@ -202,8 +202,8 @@ async fn reports() {
     });
     assert_eq!(
         ctl.run(&["list-shard-reports", "--shard", "s-1"]).await.ok(),
-        "SHARD  CYCLE  RECEIVED              MACHINES  FREE  SHORTFALLS  ESCALATED\n\
-         s-1    9      2023-11-14T22:13:20Z  12        3     2           1\n"
+        "SHARD  REPORT  RECEIVED              MACHINES  FREE  SHORTFALLS  ESCALATED\n\
+         s-1    9       2023-11-14T22:13:20Z  12        3     2           1\n"
     );
     assert!(coordinator.asked().last().unwrap().contains("shard_id: \"s-1\""));
     let wide = ctl.run(&["list-shard-reports", "-o", "wide"]).await.ok();

@@ -86,7 +86,8 @@ fn shards(status: &Status) -> String {
         out += "; reports are rebuilding: this leader has heard no shard yet";
     }
     out.push('\n');
-    let head = ["SHARD", "HEARTBEAT", "MODE", "CYCLE", "MACHINES", "FREE", "SHORTFALLS", "ADDRESS"];
+    let head =
+        ["SHARD", "HEARTBEAT", "MODE", "REPORT", "MACHINES", "FREE", "SHORTFALLS", "ADDRESS"];
     let head = head.map(str::to_owned).to_vec();
     // Those that need somebody's eye first.
     let mut shown: Vec<&ShardState> = status.shards.iter().collect();
