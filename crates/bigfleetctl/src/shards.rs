@@ -7,19 +7,24 @@ use bigfleet_net::{
     grpc::connect_lazy, identity::Identity, message_limits, rule::Rule, tls::Security,
 };
 use bigfleet_wire::v1alpha1::{
-    ShardRegistryEntry, shard_admin_client::ShardAdminClient,
-    shard_observe_client::ShardObserveClient, shard_read_client::ShardReadClient,
+    InspectNeedsRequest, ShardRegistryEntry, inspect_needs_response::Frame,
+    shard_admin_client::ShardAdminClient, shard_observe_client::ShardObserveClient,
+    shard_read_client::ShardReadClient,
 };
 use clap::Args;
+use futures_util::{StreamExt as _, stream};
 use tokio::time::timeout;
 use tonic::{Code, Request, Response, Status, transport::Channel};
 
 use crate::{Error, console::Console, fleet::Fleet, known};
 
+/// Shards that are asked at a time.
+pub(crate) const AT_ONCE: usize = 64;
+
 /// Which shard a command is about.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Select {
-    /// Id of the shard; may be left out where there is but one
+    /// Id of the shard; may be left out where there is but one, or one that has needs of --cluster
     #[arg(long, value_name = "ID", conflicts_with = "shard_addr")]
     pub shard: Option<String>,
     /// host:port of the shard, without asking the coordinator
@@ -90,6 +95,22 @@ impl Shard {
         answered.map(Response::into_inner).map_err(|status| self.refused(what, &status))
     }
 
+    /// Whether it has needs of a cluster.
+    async fn serves(&self, cluster: &str) -> Result<bool, Error> {
+        let what = "needs";
+        let cluster_id = cluster.to_owned();
+        let request = self.request(InspectNeedsRequest { cluster_id, limit: 1 });
+        let mut rpc = self.read();
+        let mut frames = self.answer(what, rpc.inspect_needs(request)).await?;
+        let refused = |status| self.refused(what, &status);
+        while let Some(frame) = frames.message().await.map_err(refused)? {
+            if let Some(Frame::Need(_)) = frame.frame {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// What this refusal by the shard means.
     #[must_use]
     pub fn refused(&self, what: &str, status: &Status) -> Error {
@@ -114,6 +135,56 @@ pub async fn select(
         return Shard::dial(None, addr, &fleet.security, fleet.timeout);
     }
     let addresses = addresses(fleet, console).await?;
+    one_of(fleet, &addresses, select)
+}
+
+/// The shard that is meant, or where none is named the one that serves this cluster.
+pub async fn serving(
+    fleet: &mut Fleet,
+    console: &mut Console,
+    named: &Select,
+    cluster: &str,
+) -> Result<Shard, Error> {
+    if named.shard.is_some() || named.shard_addr.is_some() || cluster.is_empty() {
+        return select(fleet, console, named).await;
+    }
+    let addresses = addresses(fleet, console).await?;
+    if addresses.len() < 2 {
+        return one_of(fleet, &addresses, named);
+    }
+    let ask = |(id, addr): (&String, &String)| {
+        let dialled = Shard::dial(Some(id), addr, &fleet.security, fleet.timeout);
+        async move {
+            let shard = dialled?;
+            Ok::<_, Error>(shard.serves(cluster).await?.then_some(shard))
+        }
+    };
+    let asked: Vec<_> = addresses.iter().map(ask).collect();
+    let answers: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+    let (mut found, mut silent) = (Vec::new(), Vec::new());
+    for answer in answers {
+        match answer {
+            Ok(shard) => found.extend(shard),
+            Err(error) => silent.push(error.to_string()),
+        }
+    }
+    match <[Shard; 1]>::try_from(found) {
+        Ok([shard]) => Ok(shard),
+        Err(none) if none.is_empty() => {
+            let asked = addresses.len();
+            let none = format!("none of {asked} shards has needs of {cluster}; say --shard to ask one");
+            let lines: Vec<String> = std::iter::once(none).chain(silent).collect();
+            Err(Error::Failed(lines.join("\n  ")))
+        }
+        Err(several) => {
+            let names: Vec<&str> = several.iter().map(|shard| shard.name.as_str()).collect();
+            let names = names.join(", ");
+            Err(Error::Usage(format!("{cluster} has needs in several; say --shard: {names}")))
+        }
+    }
+}
+
+fn one_of(fleet: &Fleet, addresses: &known::Addresses, select: &Select) -> Result<Shard, Error> {
     let known = || addresses.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
     let (id, addr) = match &select.shard {
         Some(id) => addresses.get_key_value(id).ok_or_else(|| {

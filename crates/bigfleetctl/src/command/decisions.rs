@@ -154,7 +154,7 @@ pub(super) async fn run(
     console: &mut Console,
     args: &Args,
 ) -> Result<(), Error> {
-    let shard = shards::select(fleet, console, &args.shard).await?;
+    let shard = shards::serving(fleet, console, &args.shard, &args.cluster).await?;
     // 0 would mean from now on; nothing was ever numbered 0, so all that is kept is meant.
     let after = args.after.filter(|after| *after > 0).unwrap_or(-1);
     let kept = kept(&shard, request(args, after)).await?;

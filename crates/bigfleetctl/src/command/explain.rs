@@ -35,7 +35,7 @@ pub(super) async fn run(
     console: &mut Console,
     args: &Args,
 ) -> Result<(), Error> {
-    let shard = shards::select(fleet, console, &args.shard).await?;
+    let shard = shards::serving(fleet, console, &args.shard, &args.cluster).await?;
     let (header, needs) = needs::inspect(&shard, &args.cluster, 0).await?;
     let need = find(&needs, args)?;
     let request = shard.request(ExplainNeedRequest {

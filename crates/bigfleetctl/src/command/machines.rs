@@ -192,7 +192,7 @@ struct OneMachine {
 }
 
 pub(super) async fn run(fleet: &mut Fleet, console: &mut Console, args: Args) -> Result<(), Error> {
-    let shard = shards::select(fleet, console, &args.shard).await?;
+    let shard = shards::serving(fleet, console, &args.shard, &args.cluster).await?;
     if let Some(id) = args.id {
         return one(fleet.format, console, &shard, id).await;
     }

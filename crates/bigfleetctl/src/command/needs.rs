@@ -112,7 +112,7 @@ pub(super) async fn run(
     console: &mut Console,
     args: &Args,
 ) -> Result<(), Error> {
-    let shard = shards::select(fleet, console, &args.shard).await?;
+    let shard = shards::serving(fleet, console, &args.shard, &args.cluster).await?;
     let asked = if args.unmet { 0 } else { args.limit };
     let (header, needs) = inspect(&shard, &args.cluster, asked).await?;
     let wanted = needs.into_iter().filter(|need| !args.unmet || !need.satisfied);

@@ -90,7 +90,7 @@ impl Row for SessionRow {
 }
 
 pub(super) async fn run(fleet: &mut Fleet, console: &mut Console, args: Args) -> Result<(), Error> {
-    let shard = shards::select(fleet, console, &args.shard).await?;
+    let shard = shards::serving(fleet, console, &args.shard, &args.cluster).await?;
     let request = shard.request(ListSessionsRequest { cluster_id: args.cluster });
     let mut rpc = shard.observe();
     let list = shard.answer("sessions", rpc.list_sessions(request)).await?;

@@ -19,12 +19,10 @@ use crate::{
     console::Console,
     fleet::Fleet,
     output::{self, Format},
-    shards::{self, Shard},
+    shards::{self, AT_ONCE, Shard},
     text, when,
 };
 
-/// Shards are asked so many at once.
-const AT_ONCE: usize = 64;
 /// A shard that does not answer must not hold up the screen.
 const PATIENCE: Duration = Duration::from_secs(2);
 

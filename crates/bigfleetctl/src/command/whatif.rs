@@ -111,7 +111,8 @@ pub(super) async fn run(
     };
     let need =
         need_file::parse(&text).map_err(|problem| Error::Input { path: path.clone(), problem })?;
-    let shard = shards::select(fleet, console, &args.shard).await?;
+    let cluster = args.cluster.as_deref().unwrap_or_default();
+    let shard = shards::serving(fleet, console, &args.shard, cluster).await?;
     let mut rpc = shard.observe();
     let cluster_id = match &args.cluster {
         Some(cluster) => cluster.clone(),

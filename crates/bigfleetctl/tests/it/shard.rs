@@ -137,6 +137,30 @@ async fn what_if() {
     shard.stop().await;
 }
 
+/// Whoever asks about a cluster need not know which shard serves it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_shard_of_a_cluster_is_found() {
+    let (one, two) = (
+        Shard::start("s-1", Security::Plaintext).await,
+        Shard::start("s-2", Security::Plaintext).await,
+    );
+    let shards = [("s-1", &*one.addr), ("s-2", &*two.addr), ("s-3", "127.0.0.1:1")];
+    let coordinator = leading(&Security::Plaintext, &shards).await;
+    let ctl = Ctl::to(&[coordinator.addr()]);
+    let _first = one.cluster("c-1", vec![need(1000, "1", "1")]).await;
+    let _second = two.cluster("c-2", vec![need(10, "9000000", "8000000")]).await;
+
+    until(&ctl, &["needs", "--cluster", "c-1"], "c-1 ").await;
+    let why = until(&ctl, &["explain", "--cluster", "c-2"], "UNMET").await;
+    assert!(why.contains("need of cluster c-2"), "{why}");
+    let error = ctl.run(&["explain", "--cluster", "c-3"]).await.failed(1);
+    assert!(error.contains("none of 3 shards has needs of c-3"), "{error}");
+    assert!(error.contains("shard s-3 does not answer"), "{error}");
+    ctl.run(&["needs"]).await.failed(2);
+    one.stop().await;
+    two.stop().await;
+}
+
 #[tokio::test]
 async fn a_shard_must_be_named_where_there_are_several() {
     let coordinator =
@@ -144,6 +168,10 @@ async fn a_shard_must_be_named_where_there_are_several() {
     let ctl = Ctl::to(&[coordinator.addr()]);
     let error = ctl.run(&["needs"]).await.failed(2);
     assert!(error.contains("s-1, s-2"), "{error}");
+    let error = ctl.run(&["explain", "--cluster", "c-1"]).await.failed(1);
+    let silent = "shard s-2 does not answer at 127.0.0.1:1";
+    assert!(error.contains("none of 2 shards has needs of c-1"), "{error}");
+    assert!(error.contains(silent), "{error}");
     let error = ctl.run(&["needs", "--shard", "s-3"]).await.failed(1);
     assert!(error.contains("known: s-1, s-2"), "{error}");
     let error = ctl.run(&["needs", "--shard", "s-1"]).await.failed(1);
