@@ -172,7 +172,8 @@ pub async fn serving(
         Ok([shard]) => Ok(shard),
         Err(none) if none.is_empty() => {
             let asked = addresses.len();
-            let none = format!("none of {asked} shards has needs of {cluster}; say --shard to ask one");
+            let none =
+                format!("none of {asked} shards has needs of {cluster}; say --shard to ask one");
             let lines: Vec<String> = std::iter::once(none).chain(silent).collect();
             Err(Error::Failed(lines.join("\n  ")))
         }
