@@ -8,6 +8,7 @@ use bigfleet_docs::{
     root,
 };
 use bigfleet_testkit::{binaries::binary, kube::ControlPlane};
+use tempfile::TempDir;
 
 /// Pages that need nothing but our binaries.
 const PLAIN: [&str; 8] = [
@@ -25,14 +26,10 @@ const PLAIN: [&str; 8] = [
 const IN_A_CLUSTER: [&str; 3] =
     ["docs/demand-sources.md", "docs/operator-guide.md", "docs/quickstart-cluster.md"];
 
-/// What pages call.
-const PROGRAMS: [&str; 5] = [
-    "bigfleet",
-    "bigfleetctl",
-    "bigfleet-conformance",
-    "bigfleet-provider-sim",
-    "bigfleet-web-dashboard",
-];
+/// What `cargo build` makes.
+const BUILT_BY_DEFAULT: [&str; 3] = ["bigfleet", "bigfleetctl", "kubectl-bigfleet"];
+
+/// What pages call that need a cluster.
 const PROGRAMS_IN_A_CLUSTER: [&str; 6] = [
     "bigfleet",
     "bigfleetctl",
@@ -46,6 +43,23 @@ const PROGRAMS_IN_A_CLUSTER: [&str; 6] = [
 fn programs(packages: &[&str]) -> PathBuf {
     let all: Vec<PathBuf> = packages.iter().map(|package| binary(package)).collect();
     all[0].parent().unwrap().to_owned()
+}
+
+/// What somebody has who builds what a page, or the quickstart that it names, tells to build.
+fn built_by(page: &Page) -> BTreeSet<String> {
+    let named = page.links.iter().any(|link| link.target.ends_with("quickstart.md"));
+    let lines = page.blocks.iter().flat_map(|block| block.text.lines());
+    let builds = lines.filter(|line| line.starts_with("cargo build --release"));
+    let mut built = BTreeSet::new();
+    for line in named.then_some("").into_iter().chain(builds) {
+        let packages: Vec<&str> = line.split(" -p ").skip(1).map(str::trim).collect();
+        let packages = if packages.is_empty() { &BUILT_BY_DEFAULT[..] } else { &packages };
+        built.extend(packages.iter().map(|package| match *package {
+            "bigfleet-dashboard" => "bigfleet-web-dashboard".to_owned(),
+            package => package.to_owned(),
+        }));
+    }
+    built
 }
 
 fn run(path: &str, mut runner: Runner) {
@@ -62,7 +76,11 @@ fn run(path: &str, mut runner: Runner) {
 }
 
 fn plain(path: &str) {
-    run(path, Runner::new(&[programs(&PROGRAMS)]).unwrap());
+    let folder = TempDir::new().unwrap();
+    for name in built_by(&Page::read(path).unwrap()) {
+        std::os::unix::fs::symlink(binary(&name), folder.path().join(name)).unwrap();
+    }
+    run(path, Runner::new(&[folder.path().to_owned()]).unwrap());
 }
 
 fn in_a_cluster(path: &str) {
@@ -141,11 +159,12 @@ fn every_page_that_shows_a_console_is_run() {
 }
 
 /// Pages that show commands outside of consoles, and why nobody runs them here.
-const SHOWN_ONLY: [(&str, &str); 13] = [
+const SHOWN_ONLY: [(&str, &str); 14] = [
     ("CONTRIBUTING.md", "builds and tests: CI itself"),
-    ("README.md", "builds; what it shows is in the quickstart"),
+    ("README.md", "builds; what it asks is asked by the tests of the demo"),
     ("docs/bootstrap-templates.md", "flags in production; that they exist is checked"),
     ("docs/certification.md", "run by CI, and by the conformance suite on itself"),
+    ("docs/dashboard.md", "builds"),
     ("docs/operator-guide.md", "wait for pods to run, which needs kubelets and images"),
     ("docs/provider-author-guide.md", "run by CI, with the guide's example"),
     ("docs/quickstart-cluster.md", "builds"),
