@@ -57,7 +57,7 @@ async fn bigfleetctl_finds_the_fleet_by_the_file_that_the_demo_names() {
             assert!(printed.contains(part), "{args:?}: {part:?} is not in\n{printed}");
         }
     }
-    explains_pods(&mut demo).await;
+    explains_pods(&demo).await;
     follows(&demo).await;
     brakes(&mut demo).await;
     demo.process.signal("INT").await;
@@ -65,24 +65,49 @@ async fn bigfleetctl_finds_the_fleet_by_the_file_that_the_demo_names() {
     demo.left_nothing().await;
 }
 
-/// Why a pod waits is told by its own cluster alone.
-async fn explains_pods(demo: &mut Demo) {
-    let body = r#"{"workspace": "c", "level": 40, "tier": "critical"}"#;
-    assert_eq!(demo.post("/api/demand", body).await.status, 202);
-    demo.until("pods wait in C", |state| {
-        let unmet = state["workspaces"][2]["unmet"].as_array().unwrap();
-        (!unmet.is_empty()).then_some(())
+/// The questions of the README: why a pod waits is told by its own cluster alone, and by the
+/// engine in the same words.
+async fn explains_pods(demo: &Demo) {
+    for tier in ["critical", "batch"] {
+        demand(demo, tier, 40).await;
+    }
+    let listed = until_or(&|| "a pod of C waits".to_owned(), PATIENCE, &mut async || {
+        let listed = kubectl(demo, &["why"]).await;
+        listed.contains("waits: PriorityStarved").then_some(listed)
     })
     .await;
-    let kubeconfig = format!("--kubeconfig={}", named(demo, "KUBECONFIG=").display());
+    let line = listed.lines().find(|line| line.contains("waits: PriorityStarved")).unwrap();
+    let mut words = line.split_whitespace();
+    let pod = [words.next().unwrap(), words.next().unwrap()].join("/");
+    let why = kubectl(demo, &["why", &pod]).await;
+    assert!(why.contains(&format!("Pod:        {pod}: waits: PriorityStarved")), "{why}");
+    let explained = ctl(demo, &["explain", "--cluster", "cluster-c"]).await;
+    let explained = text(&explained.stdout);
+    assert!(explained.contains("UNMET: PRIORITY_STARVED"), "{explained}");
+    // What to do.
+    for told in [why, explained] {
+        assert!(told.contains("matching machines exist but went to needs ahead of it"), "{told}");
+    }
+    let needs = kubectl(demo, &["needs"]).await;
+    assert!(needs.contains("1000000"), "{needs}");
+    for tier in ["critical", "batch"] {
+        demand(demo, tier, 0).await;
+    }
+}
+
+async fn demand(demo: &Demo, tier: &str, level: u32) {
+    let body = format!(r#"{{"workspace": "c", "level": {level}, "tier": "{tier}"}}"#);
+    assert_eq!(demo.post("/api/demand", &body).await.status, 202);
+}
+
+/// What the plugin prints of cluster C.
+async fn kubectl(demo: &Demo, args: &[&str]) -> String {
     let mut command = Command::new(binary("kubectl-bigfleet"));
-    let needs = command.args([&kubeconfig, "--context=cluster-c", "needs"]).output();
-    let output = needs.await.unwrap();
-    let printed = text(&output.stdout);
-    assert!(output.status.success(), "{printed}{}", text(&output.stderr));
-    assert!(printed.contains("1000000"), "{printed}");
-    let body = r#"{"workspace": "c", "level": 0, "tier": "critical"}"#;
-    assert_eq!(demo.post("/api/demand", body).await.status, 202);
+    let named = named(demo, "KUBECONFIG=");
+    let output = command.arg("--context=cluster-c").args(args).env("KUBECONFIG", named).output();
+    let output = output.await.unwrap();
+    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    text(&output.stdout)
 }
 
 /// What is decided is told as it is decided.
