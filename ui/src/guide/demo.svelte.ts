@@ -84,7 +84,11 @@ class Demo {
   private async load(again = true): Promise<void> {
     try {
       const response = await fetch(apiUrl('state'), { headers: this.headers() });
-      if (response.status === 401 && again && (await this.begin())) return this.load(false);
+      if (response.status === 401 && again) {
+        // Where none can be had, the reason and when to try again stay in sight.
+        if (await this.begin()) await this.load(false);
+        return;
+      }
       if (!response.ok) {
         this.ended = response.status === 410;
         this.trouble = await words(response);

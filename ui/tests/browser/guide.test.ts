@@ -187,4 +187,15 @@ describe('the guide', () => {
     await until('the wish', () => stub.posts.some((post) => post.path === 'reset'));
     expect(stub.posts.find((post) => post.path === 'reset')?.authorization).toBe('Bearer secret');
   });
+
+  it('tells when to try again where no fleet is free', async () => {
+    stub.override = (path) => {
+      if (path === 'session') return { status: 503, body: { error: 'no fleet is free; try again in 5 s' } };
+      if (path === 'state') return { status: 401, body: { error: 'no session' } };
+      return undefined;
+    };
+    stub.streaming = false;
+    await page.goto(stub.url('/'));
+    await page.locator('[data-state="failed"]').getByText('no fleet is free; try again in 5 s').waitFor();
+  });
 });
