@@ -154,7 +154,10 @@ async fn fault_export_dir_unwritable_is_a_warning_and_a_counter() {
     .await;
     assert!(fleet.process(0).log().contains("WARN"), "{}", fleet.process(0).tail());
     client.write("goes-on").await.unwrap();
-    assert_eq!(fleet.readyz(0).await.unwrap().0, 200);
+    until("it is ready all the same", async || {
+        fleet.readyz(0).await.filter(|(status, _)| *status == 200)
+    })
+    .await;
     // As soon as there is a directory, there is a backup.
     std::fs::remove_file(&exports).unwrap();
     std::fs::create_dir(&exports).unwrap();
