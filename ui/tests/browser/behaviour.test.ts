@@ -31,7 +31,25 @@ describe('what everybody must know', () => {
       path === 'config' ? undefined : { status: 401, body: { error: 'no identity', login: 'auth/login' } };
     await page.goto(stub.url('/needs?shard=shard-0'));
     const link = page.getByRole('link', { name: 'Sign in' }).first();
-    expect(await link.getAttribute('href')).toBe('auth/login?return=needs%3Fshard%3Dshard-0');
+    expect(await link.getAttribute('href')).toBe('auth/login?return=%2Fneeds%3Fshard%3Dshard-0');
+  });
+  it('a session that ends offers the same over what was known', async () => {
+    stub.streaming = false;
+    await page.clock.install();
+    await page.goto(stub.url('/shards'));
+    await seen('shard-1');
+    stub.override = () => ({ status: 401, body: { error: 'no identity', login: 'auth/login' } });
+    await page.clock.runFor(16_000);
+    const link = page.locator('[data-state="partial"]').getByRole('link', { name: 'Sign in' });
+    await link.waitFor();
+    // What is filtered meanwhile is part of the view.
+    await page.getByRole('button', { name: 'Cycle p99' }).click();
+    await until(
+      'it leads back to the view',
+      async () => (await link.getAttribute('href')) === 'auth/login?return=%2Fshards%3Fsort%3D-cycle',
+    );
+    await seen('shard-1');
+    await accessible(page, 'session that ended');
   });
 });
 

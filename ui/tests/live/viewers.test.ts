@@ -108,6 +108,21 @@ describe('two viewers with different scopes', () => {
     }
   });
 
+  it('one whose session ends signs in and is back at the same view', async () => {
+    const { context, page } = viewers.get('ben') as { context: BrowserContext; page: Page };
+    const view = `${dashboard.url}/needs?cluster=cluster-b&shard=shard-0`;
+    await page.goto(view);
+    await seen(page, 'satisfied');
+    await context.clearCookies();
+    issuer.claims = { sub: 'ben', email: 'ben@example', groups: ['people'], clusters: ['cluster-b'] };
+    const link = page.getByRole('link', { name: 'Sign in' }).first();
+    await link.click({ timeout: 60_000 });
+    await link.waitFor({ state: 'detached' });
+    expect(page.url()).toBe(view);
+    await seen(page, 'satisfied');
+    await seen(page, 'ben@example');
+  });
+
   it('the one who waits for others learns how many, not who', async () => {
     const { page } = viewers.get('ann') as { page: Page };
     await page.goto(`${dashboard.url}/needs?shard=shard-0&cluster=cluster-a&status=unmet`);
