@@ -7,10 +7,17 @@ const base = new URL(document.baseURI);
 class Route {
   path = $state(below(base.pathname, location.pathname));
   query = $state.raw<Query>(parseQuery(location.search));
+  /** Moves with every link that is taken, also back and forth, and not while a view is worked with. */
+  arrivals = $state(0);
 
   read(): void {
     this.path = below(base.pathname, location.pathname);
     this.query = parseQuery(location.search);
+  }
+
+  arrive(): void {
+    this.read();
+    this.arrivals += 1;
   }
 }
 
@@ -22,22 +29,27 @@ export function href(path: string, query: Record<string, string | number | null 
   return prefix + (path === '/' ? '/' : path) + formatQuery(query);
 }
 
-export function go(to: string, replace = false): void {
+export function go(to: string): void {
+  write(to, false);
+  route.arrive();
+}
+
+function write(to: string, replace: boolean): void {
   if (replace) history.replaceState(null, '', to);
   else history.pushState(null, '', to);
-  route.read();
 }
 
 /** Changes parameters of the present view. Typing replaces, choosing pushes. */
 export function setQuery(by: Record<string, string | null>, replace = false): void {
   const query = change(route.query, by);
   if (formatQuery(query) === formatQuery(route.query)) return;
-  go(href(route.path, query), replace);
+  write(href(route.path, query), replace);
+  route.read();
 }
 
 /** Takes over clicks on links of the app; everything else is the browser's. */
 export function listen(): void {
-  addEventListener('popstate', () => route.read());
+  addEventListener('popstate', () => route.arrive());
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0) return;
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;

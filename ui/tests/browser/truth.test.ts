@@ -215,6 +215,72 @@ describe('links', () => {
     await page.getByRole('option', { name: /needs of this cluster/ }).click();
     await seen('shard-2 · batch');
   });
+  it('to a machine of a cluster find its shard', async () => {
+    stub.override = (path, search) =>
+      path === 'machines/shard-1/m-00004'
+        ? undefined
+        : path.startsWith('machines/') || (path === 'machines' && search.get('shard') !== 'shard-1')
+          ? { status: 404, body: { error: 'no machine of this shard' } }
+          : undefined;
+    await page.goto(stub.url('/clusters/prod-eu'));
+    await page.getByRole('link', { name: 'm-00004', exact: true }).click();
+    await page.getByRole('dialog', { name: 'Machine m-00004' }).getByText('Machine of shard-1').waitFor();
+    await seen(/^shard-1 ·/);
+    expect([query('cluster'), query('machine')]).toEqual(['prod-eu', 'm-00004']);
+  });
+  it('to a machine that is gone lead to the shard of its cluster', async () => {
+    stub.override = (path, search) =>
+      path.startsWith('machines/')
+        ? { status: 404, body: { error: 'no such machine' } }
+        : path === 'sessions'
+          ? {
+              body: {
+                ...stub.fleet.sessions('x'),
+                sessions: search.get('shard') === 'shard-2' ? [{ clusterId: 'prod-eu' }] : [],
+              },
+            }
+          : undefined;
+    await page.goto(stub.url('/machines?cluster=prod-eu&machine=m-00004'));
+    await seen(/^shard-2 ·/);
+    await page.getByRole('dialog').getByText('no such machine').waitFor();
+  });
+  it('to a machine of an id find its shard, one after the other', async () => {
+    const homes: Record<string, string> = { 'm-00004': 'shard-1', 'm-00005': 'shard-2' };
+    stub.override = (path) => {
+      const [, shard, id] = /^machines\/([^/]+)\/(.+)$/.exec(path) ?? [];
+      return id === undefined || homes[id] === shard ? undefined : { status: 404, body: { error: 'no such machine' } };
+    };
+    await page.goto(stub.url('/'));
+    for (const [id, shard] of Object.entries(homes)) {
+      await page.locator('[data-jump]').fill(id);
+      await page.getByRole('option', { name: /machine of this id/ }).dispatchEvent('pointerdown');
+      await page
+        .getByRole('dialog', { name: `Machine ${id}` })
+        .getByText(`Machine of ${shard}`)
+        .waitFor();
+      await page.getByRole('dialog').getByText('rolled back after a failure').first().waitFor();
+    }
+    await page.locator('[data-jump]').fill('m-00004');
+    await page.getByRole('option', { name: /decisions on this machine/ }).dispatchEvent('pointerdown');
+    await seen(/^shard-1 ·/);
+    // What is typed from here on is a filter of this shard.
+    await page.locator('main [data-search]').fill('m-00005');
+    await until('it is asked', () => stub.asked.some((path) => /^decisions\?.*machine=m-00005/.test(path)));
+    await seen(/^shard-1 ·/);
+  });
+  it('to the machine of a node follow the answer to its shard', async () => {
+    stub.override = (path, search) =>
+      path === 'machines' && search.get('node') !== null
+        ? { body: { ...stub.fleet.machines('shard-1', 500, undefined, (one) => one.id === 'm-00007') } }
+        : undefined;
+    await page.goto(stub.url('/machines?node=node-7'));
+    await seen('m-00007');
+    await until('the URL names its shard', () => query('shard') === 'shard-1');
+    await seen(/^shard-1 ·/);
+    expect(await page.locator('main select').first().inputValue()).toBe('shard-1');
+    await page.getByRole('button', { name: 'm-00007' }).click();
+    await page.getByRole('dialog', { name: 'Machine m-00007' }).getByText('Machine of shard-1').waitFor();
+  });
   it('back to a question show it in the form', async () => {
     await page.goto(stub.url('/whatif?cluster=prod-eu'));
     const total = page.getByRole('textbox', { name: /Total of/ });
