@@ -44,6 +44,8 @@ export interface LiveOptions<T> {
   onEvent?: (event: unknown, into: Live<T>) => void;
   /** Keeps the last answer while another path is asked: for filters within one view. Another shard is another view. */
   keep?: boolean;
+  /** An answer that is not whole is asked for again although its topic arrives: news do not fill its holes. */
+  whole?: (data: T) => boolean;
   /** Seconds that at least lie between two answers, however fast events come. */
   gap?: () => number;
   /** How to ask, where that is not one JSON answer. */
@@ -75,7 +77,8 @@ export function live<T>(path: () => string | null, options: LiveOptions<T>): Liv
       if (!source.live || every() <= 0 || controller.signal.aborted) return;
       timer = setTimeout(() => {
         // News come to who knows the rest: an answer that failed is asked for again.
-        if (result.error === null && topic !== null && stream.carries(topic)) later();
+        const whole = result.data === null || (options.whole?.(result.data) ?? true);
+        if (result.error === null && whole && topic !== null && stream.carries(topic)) later();
         else void ask();
       }, every() * 1000);
     };

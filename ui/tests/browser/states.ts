@@ -186,7 +186,7 @@ export const STATES: Record<string, (stub: Stub) => void> = {
         ),
       }),
       machines: (body) => ({ total: null, machines: body.machines }),
-      decisions: () => ({ gap: true }),
+      decisions: () => ({ gap: true, more: true }),
       'finops/snapshot': () => ({
         totals: {
           machines: null,

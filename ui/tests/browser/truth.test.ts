@@ -4,7 +4,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Finops, ShardReports, Topology } from '../../src/api/types';
+import type { Decisions, Finops, ShardReports, Topology } from '../../src/api/types';
 import { ARTEFACTS } from './browser';
 import { browser, page, query, seen, stub, until } from './session';
 import { Fleet, FULL } from './stub/fleet';
@@ -88,6 +88,34 @@ describe('an answer', () => {
     stub.override = () => undefined;
     await page.clock.runFor(11_000);
     await seen('create for');
+  });
+  it.each(['/decisions?shard=shard-0&kind=Preempt', '/', '/machines?shard=shard-0&machine=m-00003'])(
+    'that was not read to the end does not say that there is nothing: %s',
+    async (path) => {
+      await page.clock.install();
+      patch<Decisions>('decisions', () => ({ decisions: [], more: true }));
+      await page.goto(stub.url(path));
+      await seen('not read to the end');
+      await seen('None among those that were read.');
+      for (const nothing of [/there are none/, 'No decisions yet.', 'None is kept.'])
+        expect(await shown(nothing), String(nothing)).toBe(0);
+      // The stream tells what is new, and not what was left out.
+      await page.clock.runFor(500);
+      stub.override = () => undefined;
+      await page.clock.runFor(11_000);
+      await gone('not read to the end');
+    },
+  );
+  it('whose rest cannot be had is not exported as if it were whole', async () => {
+    await page.goto(stub.url('/decisions?shard=shard-0'));
+    await seen('create for');
+    patch<Decisions>('decisions', ({ next }) => ({ more: true, next }));
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export JSON lines' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe('decisions-shard-0.jsonl');
+    await seen(/^not read to the end: \d+ saved$/);
   });
   it('of one shard that fails does not hide what the others tell', async () => {
     stub.override = (path) =>
