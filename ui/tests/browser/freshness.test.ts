@@ -73,6 +73,63 @@ describe('freshness', () => {
     await page.clock.runFor(70_000);
     await page.locator('.stale', { hasText: 'stale' }).first().waitFor();
   });
+  it.each([
+    ['machines', '/machines?shard=shard-0', '.panel .stale'],
+    [
+      'whatif',
+      `/whatif?shard=shard-0&need=${encodeURIComponent('{"aggregateResources":{"cpu":"64"}}')}`,
+      '.panel .stale',
+    ],
+    ['explain', '/needs?shard=shard-0&cluster=*', '[role="dialog"] .stale'],
+  ])('a shard that is stuck in a cycle is old, however fresh its answer: %s', async (route, path, where) => {
+    const stuck = (seconds: number | undefined): void => {
+      stub.override = (at, search) => {
+        if (at !== route) return undefined;
+        const body = stub.plain(at, search).body as object;
+        const computedAtUnixNanos = seconds === undefined ? undefined : (Date.now() - seconds * 1000) * 1e6;
+        return { body: { ...body, computedAtUnixNanos } };
+      };
+    };
+    const look = async (): Promise<void> => {
+      await page.goto(stub.url(path));
+      if (route !== 'explain') return page.locator('.panel [data-state="full"]').first().waitFor();
+      await page
+        .locator('tr.open')
+        .nth(4)
+        .click({ position: { x: 620, y: 10 } });
+      await seen('rank 23 of 46');
+    };
+    stuck(40);
+    await look();
+    await page
+      .locator(where, { hasText: 'stale' })
+      .getByText(/^4\d s ago$/)
+      .waitFor();
+    // A server that does not tell leaves the time of the reading.
+    stuck(undefined);
+    await look();
+    await page
+      .getByText(/^\d s ago$/)
+      .first()
+      .waitFor();
+    expect(await page.locator(where).count()).toBe(0);
+  });
+  it.each(['clusters', 'clusters/prod-eu', 'available-capacity'])(
+    'of managed clusters is asked every 15 s: %s',
+    async (path) => {
+      stub.streaming = false;
+      await page.clock.install();
+      await page.goto(stub.url(`/${path}`));
+      await page.locator('[data-state="full"]').first().waitFor();
+      const asked = (): number => stub.asked.filter((one) => one.startsWith(`${path}?`)).length;
+      const before = asked();
+      await page.clock.runFor(16_000);
+      await until('asked again', () => asked() > before);
+      stub.override = () => 'hang';
+      await page.clock.runFor(46_000);
+      await page.locator('.stale', { hasText: 'stale' }).first().waitFor();
+    },
+  );
   it('what the stream carries does not turn stale while it is alive', async () => {
     await page.clock.install();
     await page.goto(stub.url('/decisions'));

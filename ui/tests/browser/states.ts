@@ -44,13 +44,13 @@ export const STATES: Record<string, (stub: Stub) => void> = {
   rebuilding: (stub) => {
     stub.override = patched(stub, {
       needs: () => ({ cycle: 0, computedAtUnixNanos: null, totalNeeds: 0, rebuilding: true, needs: [] }),
-      machines: () => ({ cycle: 0, total: 0, machines: [], next: null }),
+      machines: () => ({ cycle: 0, computedAtUnixNanos: null, total: 0, machines: [], next: null }),
       topology: (body) => ({
         rebuilding: true,
         shards: (body.shards as object[]).map((one) => ({ ...one, lastHeartbeatUnixNs: null })),
       }),
       'shard-reports': () => ({ rebuilding: true, reports: [], silentShards: ['shard-0'] }),
-      whatif: () => ({ cycle: 0, satisfied: false, picks: [], victims: [] }),
+      whatif: () => ({ cycle: 0, computedAtUnixNanos: null, satisfied: false, picks: [], victims: [] }),
     });
   },
   empty: (stub) => {

@@ -91,6 +91,7 @@ export interface Funnel {
 export interface Explain extends Answer {
   shard: string;
   cycle: number;
+  computedAtUnixNanos?: Num;
   need: NeedView;
   rank: number;
   rankOf: number;
@@ -112,6 +113,7 @@ export interface Pick {
 export interface WhatIf extends Answer {
   shard: string;
   cycle: number;
+  computedAtUnixNanos?: Num;
   satisfied: boolean;
   reason: string | null;
   unmetReason: string | null;

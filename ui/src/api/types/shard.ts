@@ -33,6 +33,8 @@ export interface MachineView {
 export interface Machines extends Answer {
   shard: string;
   cycle: number;
+  /** Left out by servers that do not know it, as in the other answers of a cycle. */
+  computedAtUnixNanos?: Num;
   total: Num;
   next: string | null;
   machines: MachineView[];

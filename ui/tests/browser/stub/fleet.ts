@@ -214,7 +214,7 @@ export class Fleet {
   machines(shard: string, limit: number, page: string | undefined, keep: (machine: MachineView) => boolean): Machines {
     const all = Array.from({ length: this.size.machines }, (_, index) => this.machine(index)).filter(keep);
     const from = Number(page ?? 0);
-    return { shard, cycle: 18_231, total: all.length, next: from + limit < all.length ? String(from + limit) : null, machines: all.slice(from, from + limit), ...this.answer() };
+    return { shard, cycle: 18_231, computedAtUnixNanos: this.computed(), total: all.length, next: from + limit < all.length ? String(from + limit) : null, machines: all.slice(from, from + limit), ...this.answer() };
   }
 
   machineDetail(shard: string, id: string): MachineDetail {
@@ -241,7 +241,7 @@ export class Fleet {
 
   explain(shard: string, need: NeedView): Explain {
     return {
-      shard, cycle: 18_231, need, rank: 23, rankOf: this.size.needs,
+      shard, cycle: 18_231, computedAtUnixNanos: this.computed(), need, rank: 23, rankOf: this.size.needs,
       funnel: { matching: 164, usable: 152, boundHere: 20, boundElsewhere: 88, idleFree: 0, speculativeFree: 0, inTransition: 6, failed: 2, heldBack: 4, takenThisCycle: 32, claimed: need.claimedMachineCount },
       ahead: Array.from({ length: 14 }, (_, index) => ({ clusterId: this.cluster(index % 5), profileFingerprint: `p=1000000|ipb=${index}|rpb=2|reqs=`, group: index % 3 ? '' : `gang-${index}\u0000ml`, priority: 1_000_000 - index * 1000, machinesTaken: 14 - index, arrivalUnixNanos: (this.now - index * 1e6) * 1e6 })),
       hiddenAhead: { needs: 2, machinesTaken: 5 }, domains: Array.from({ length: 40 }, (_, index) => ({ domain: `rack-${17 + index}`, coveragePerMille: Math.max(0, 625 - index * 16), satisfiable: false })),
@@ -250,7 +250,7 @@ export class Fleet {
   }
 
   whatif(shard: string): WhatIf {
-    return { shard, cycle: 18_231, satisfied: true, reason: null, unmetReason: null, unmetDetail: null, residualDeficit: null, picks: Array.from({ length: 8 }, (_, index) => ({ machineId: `m-${String(index).padStart(5, '0')}`, state: index < 3 ? 'idle' : 'speculative', effectiveCost: 98.32, clusterId: '', priority: 0 })), victims: [{ machineId: 'm-00040', state: 'configured', effectiveCost: 98.32, clusterId: 'batch', priority: 100 }], dollarsPerHour: 491.6, sameDomain: 'rack-7', ...this.answer() };
+    return { shard, cycle: 18_231, computedAtUnixNanos: this.computed(), satisfied: true, reason: null, unmetReason: null, unmetDetail: null, residualDeficit: null, picks: Array.from({ length: 8 }, (_, index) => ({ machineId: `m-${String(index).padStart(5, '0')}`, state: index < 3 ? 'idle' : 'speculative', effectiveCost: 98.32, clusterId: '', priority: 0 })), victims: [{ machineId: 'm-00040', state: 'configured', effectiveCost: 98.32, clusterId: 'batch', priority: 100 }], dollarsPerHour: 491.6, sameDomain: 'rack-7', ...this.answer() };
   }
 
   finops(): Finops {
