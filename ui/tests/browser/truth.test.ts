@@ -4,7 +4,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Decisions, Finops, ShardReports, Topology } from '../../src/api/types';
+import type { Decisions, Finops, ShardReports, Shards, Topology } from '../../src/api/types';
 import { ARTEFACTS } from './browser';
 import { browser, page, query, seen, stub, until } from './session';
 import { Fleet, FULL } from './stub/fleet';
@@ -27,6 +27,20 @@ describe('unknown is not zero', () => {
     patch<Topology>('topology', ({ coordinator }) => ({ coordinator: { ...coordinator, applyErrorRatePerSec: null } }));
     await page.goto(stub.url('/topology'));
     await seen('errors —');
+  });
+  it.each([null, {}])('in transfers of which nobody tells: %s', async (transfersByPhase) => {
+    patch<Topology>('topology', ({ coordinator }) => ({ coordinator: { ...coordinator, transfersByPhase } }));
+    await page.goto(stub.url('/topology'));
+    await seen('Transfers in flight');
+    const tile = page.locator('.tile', { hasText: 'Transfers in flight' });
+    await tile.getByText('—', { exact: true }).waitFor();
+    await tile.getByText('not known').waitFor();
+  });
+  it('in whether a shard lives', async () => {
+    patch<Shards>('shards', ({ shards }) => ({ shards: shards.map((one) => ({ ...one, paused: false, live: null })) }));
+    await page.goto(stub.url('/shards'));
+    await seen('unknown');
+    expect(await shown('no cycle in 2 min')).toBe(0);
   });
   it('in a report without a summary', async () => {
     patch<ShardReports>('shard-reports', ({ reports }) => ({
