@@ -23,6 +23,31 @@ describe('freshness', () => {
     for (const shard of ['shard-0', 'shard-2']) stub.tell('summary', stub.fleet.summary(shard));
     await seen('paused: shard-2');
   });
+  it.each(['pointer', 'keyboard'])('decisions hold still under the %s, and none is lost', async (means) => {
+    await page.goto(stub.url('/'));
+    await until('a stream', () => stub.streams.size === 1);
+    await seen('live');
+    const log = page.getByRole('log');
+    await log.getByText('configure for').first().waitFor();
+    if (means === 'pointer') await log.hover();
+    else {
+      await page.getByRole('link', { name: 'All decisions' }).focus();
+      await page.keyboard.press('Tab');
+      expect(await page.evaluate(() => document.activeElement?.getAttribute('role'))).toBe('log');
+    }
+    await seen('held');
+    const before = await log.innerText();
+    const one = { ...stub.fleet.decision(0), shard: 'shard-9' };
+    stub.tell('decisions', { ...one, sequence: '77', machineId: 'm-first' });
+    stub.tell('decisions', { ...one, sequence: '78', machineId: 'm-second' });
+    await page.waitForTimeout(500);
+    expect(await log.innerText()).toBe(before);
+    if (means === 'pointer') await page.mouse.move(0, 0);
+    else await page.keyboard.press('Shift+Tab');
+    await log.getByText('m-first').waitFor();
+    await log.getByText('m-second').waitFor();
+    expect(await page.getByText('held', { exact: true }).count()).toBe(0);
+  });
   it('without a stream it polls', async () => {
     stub.streaming = false;
     await page.clock.install();
