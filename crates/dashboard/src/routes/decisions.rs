@@ -1,33 +1,19 @@
 //! What a shard decided, and what became of it.
 
-use std::{collections::VecDeque, time::Duration};
-
 use axum::{extract::State, response::IntoResponse};
-use bigfleet_wire::v1alpha1::{DecisionRecord, WatchDecisionsRequest, WatchSummaryRequest};
-use jiff::Timestamp;
+use bigfleet_wire::v1alpha1::DecisionRecord;
 use serde::{Deserialize, Serialize};
-use tokio::time::{Instant, timeout};
-use tonic::{Code, Request};
 
 use super::Shared;
 use crate::{
     api::{
-        Answer, Params, Refusal, Source,
+        Answer, Params, Refusal,
         params::{limit, required},
     },
     auth::Viewer,
-    source::shards::{Shard, WITHIN},
+    source::decisions::{KEPT, Stretch},
     view::decision::Decision,
 };
-
-/// A shard sends what it has without a pause: so long a silence means that nothing is left.
-const QUIET: Duration = Duration::from_millis(250);
-
-/// A sequence number is an epoch and, in so many bits, a count (shard chapter §10).
-const SEQUENCE_BITS: u32 = 40;
-
-/// From the oldest record kept.
-const OLDEST: i64 = -1;
 
 /// Which decisions.
 #[derive(Deserialize, Default)]
@@ -52,83 +38,28 @@ struct Page<'a> {
     gap: bool,
 }
 
-/// Records read from a shard.
-pub(super) struct Read {
-    pub(super) records: VecDeque<DecisionRecord>,
-    /// There may be more after them.
-    pub(super) more: bool,
-    /// Older ones were lost.
-    pub(super) gap: bool,
-}
-
-/// Which end of what is kept is wanted.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum End {
-    First,
-    Last,
-}
-
-/// Where to begin to find the newest: with the first record of the shard's present process, for its
-/// audit file may hold years.
-pub(super) async fn newest_from(shard: &Shard) -> Result<i64, Refusal> {
-    let mut client = shard.observe();
-    let first = async {
-        let answer = client.watch_summary(Request::new(WatchSummaryRequest {})).await?;
-        answer.into_inner().message().await
-    };
-    match timeout(WITHIN / 2, first).await {
-        Ok(Ok(Some(frame))) if frame.shard_epoch > 0 => {
-            Ok(frame.shard_epoch.saturating_mul(1 << SEQUENCE_BITS))
-        }
-        Ok(Err(status)) => Err(shard.refused(&status)),
-        // No cycle yet, and no decision of this process.
-        Ok(Ok(_)) | Err(_) => Ok(OLDEST),
+impl Which {
+    fn kinds(&self) -> impl Iterator<Item = &str> {
+        self.kind.split(',').filter(|kind| !kind.is_empty())
     }
-}
 
-/// Reads what a shard has kept, as far as the viewer may see it; the stream itself has no end.
-pub(super) async fn read(
-    shard: &Shard,
-    request: WatchDecisionsRequest,
-    viewer: &Viewer,
-    end: End,
-    limit: usize,
-) -> Result<Read, Refusal> {
-    let refused = |status: tonic::Status| shard.refused(&status);
-    let late = || Refusal::failed(Source::Shard, format!("{}: no answer in time", shard.id));
-    let answer = timeout(WITHIN, shard.observe().watch_decisions(Request::new(request))).await;
-    let mut stream = answer.map_err(|_| late())?.map_err(refused)?.into_inner();
-    let deadline = Instant::now() + WITHIN;
-    let mut read = Read { records: VecDeque::new(), more: false, gap: false };
-    while let Ok(message) = timeout(QUIET, stream.message()).await {
-        let record = match message {
-            Ok(Some(record)) => record,
-            Ok(None) => break,
-            // It wrote faster than was read here: what is here is good, and there is more.
-            Err(status) if status.code() == Code::ResourceExhausted && !read.records.is_empty() => {
-                read.more = true;
-                break;
-            }
-            Err(status) => return Err(refused(status)),
-        };
-        read.gap |= record.gap && read.records.is_empty();
-        if !viewer.sees(&record.cluster_id) {
-            continue;
-        }
-        if read.records.len() == limit {
-            if end == End::First {
-                read.more = true;
-                break;
-            }
-            read.records.pop_front();
-        }
-        read.records.push_back(record);
-        if Instant::now() >= deadline {
-            read.more = true;
-            break;
-        }
+    /// Whether every record is wanted.
+    fn wants_all(&self) -> bool {
+        let texts = [&self.cluster, &self.machine, &self.outcome];
+        self.kinds().next().is_none()
+            && texts.iter().all(|text| text.is_empty())
+            && self.min_priority == 0
     }
-    Ok(read)
+
+    /// As the shard's own filter reads them.
+    fn wants(&self, record: &DecisionRecord) -> bool {
+        let is = |wanted: &str, value: &str| wanted.is_empty() || wanted == value;
+        (self.kinds().next().is_none() || self.kinds().any(|kind| kind == record.kind))
+            && is(&self.cluster, &record.cluster_id)
+            && is(&self.machine, &record.machine_id)
+            && is(&self.outcome, &record.outcome)
+            && (self.min_priority == 0 || record.priority >= self.min_priority)
+    }
 }
 
 /// What did BigFleet just do, and why?
@@ -140,40 +71,36 @@ pub(super) async fn decisions(
     let id = required("shard", &which.shard)?;
     viewer.check(&which.cluster)?;
     let limit = limit(which.limit, 500, 5_000)? as usize;
-    let (after, end) = match which.after.as_deref().filter(|after| !after.is_empty()) {
-        None => (0, End::Last),
+    let after = match which.after.as_deref().filter(|after| !after.is_empty()) {
+        None => None,
         Some(after) => {
             let bad = || Refusal::BadParameter(format!("after {after:?}: not a sequence number"));
-            let after: i64 = after.parse().map_err(|_| bad())?;
-            // 0 would mean to wait for what comes, and nothing would.
-            (if after <= 0 { OLDEST } else { after }, End::First)
+            Some(after.parse::<i64>().map_err(|_| bad())?)
         }
     };
-    let request = WatchDecisionsRequest {
-        after_sequence: after,
-        kinds: which.kind.split(',').filter(|kind| !kind.is_empty()).map(str::to_owned).collect(),
-        cluster_id: which.cluster.clone(),
-        machine_id: which.machine.clone(),
-        outcome: which.outcome.clone(),
-        min_priority: which.min_priority,
-    };
-    let at = Timestamp::now();
-    let shard = app.sources.shards.find(id).await?;
-    let request = match end {
-        End::Last => {
-            WatchDecisionsRequest { after_sequence: newest_from(&shard).await?, ..request }
-        }
-        End::First => request,
-    };
-    let read = read(&shard, request, &viewer, end, limit).await?;
-    let given = which.after.filter(|after| !after.is_empty() && after != "0" && after != "-1");
-    let last = read.records.back().map(|record| record.sequence.to_string());
+    // Where some are left out, there is no saying how many must be looked at.
+    let all = which.wants_all() && !viewer.is_scoped();
+    let count = if all { limit } else { KEPT };
+    let stretch = after.map_or(Stretch::Newest(count), |after| Stretch::After(after, count));
+    let read = app.sources.shards.decisions(id, stretch).await?;
+    let told = &read.value;
+    let seen = |record: &&DecisionRecord| viewer.sees(&record.cluster_id) && which.wants(record);
+    let mut records: Vec<&DecisionRecord> = told.records.iter().filter(seen).collect();
+    let (mut more, mut gap, mut last) = (told.more, told.gap, told.records.back());
+    if after.is_none() {
+        gap |= told.cut && records.len() < limit;
+        records.drain(..records.len().saturating_sub(limit));
+    } else if records.len() > limit {
+        records.truncate(limit);
+        (more, last) = (true, records.last().copied());
+    }
+    let given = which.after.as_ref().filter(|_| after.is_some_and(|after| after > 0));
     let body = Page {
         shard: id,
-        decisions: read.records.iter().map(Decision::from).collect(),
-        next: last.or(given),
-        more: read.more,
-        gap: read.gap,
+        decisions: records.into_iter().map(Decision::from).collect(),
+        next: last.map(|record| record.sequence.to_string()).or_else(|| given.cloned()),
+        more,
+        gap,
     };
-    Ok(Answer::at(at, body).into_response())
+    Ok(Answer::at(read.at, body).into_response())
 }

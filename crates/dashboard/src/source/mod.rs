@@ -3,6 +3,7 @@
 pub(crate) mod clusters;
 pub(crate) mod coalesce;
 pub(crate) mod coordinator;
+pub(crate) mod decisions;
 pub(crate) mod metrics;
 pub(crate) mod shards;
 pub(crate) mod web;

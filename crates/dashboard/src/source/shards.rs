@@ -21,6 +21,7 @@ use tonic::{Code, Request, Status, transport::Channel};
 use super::{
     coalesce::{Coalesced, Outcome},
     coordinator::{Coordinator, in_words},
+    decisions::{self, Stretch, Told},
 };
 use crate::{
     api::{Refusal, Source},
@@ -51,6 +52,7 @@ pub(crate) struct Shards {
     machine: Coalesced<Key<String>, GetMachineResponse>,
     sessions: Coalesced<Key<String>, Vec<SessionView>>,
     explained: Coalesced<Key<(String, String, String)>, ExplainNeedResponse>,
+    decisions: Coalesced<Key<Stretch>, Told>,
 }
 
 /// One shard to call.
@@ -80,6 +82,7 @@ impl Shards {
             machine: Coalesced::new(&calls),
             sessions: Coalesced::new(&calls),
             explained: Coalesced::new(&calls),
+            decisions: Coalesced::new(&calls),
         }
     }
 
@@ -174,6 +177,13 @@ impl Shards {
             answer.map(tonic::Response::into_inner).map_err(|status| shard.refused(&status))
         };
         self.explained.get((id.to_owned(), need), WITHIN, fetch).await
+    }
+
+    /// What was decided, of every cluster: whoever shows it leaves out what is not to be seen.
+    pub(crate) async fn decisions(&self, id: &str, stretch: Stretch) -> Outcome<Told> {
+        let shard = self.find(id).await?;
+        let key = (id.to_owned(), stretch);
+        self.decisions.get(key, decisions::AT_MOST, || decisions::read(shard, stretch)).await
     }
 }
 

@@ -10,6 +10,7 @@
 mod age;
 mod assets;
 mod cost;
+mod decisions;
 mod identities;
 mod issuer;
 mod kube;

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::{
     issuer::Issuer,
-    rig::{Stubs, Viewed},
+    rig::{PATIENCE, Stubs, Viewed},
     sign_in::{oidc, sign_in},
     stream::Reader,
 };
@@ -100,4 +100,25 @@ async fn streams_are_scoped_too() {
     };
     assert_eq!(ids(of_a.news("decisions", 2, Duration::from_secs(30)).await), ["11", "13"]);
     assert_eq!(ids(of_b.news("decisions", 2, Duration::from_secs(30)).await), ["10", "12"]);
+}
+
+#[tokio::test]
+async fn what_is_hidden_does_not_keep_a_viewer_waiting() {
+    let (stubs, a, ..) = two().await;
+    // It decides for the other cluster without a pause, and never gets to where it said.
+    stubs.shard.script.head.send_replace(i64::MAX);
+    let decisions = stubs.shard.script.decisions.clone();
+    let busy = tokio::spawn(async move {
+        for sequence in 10.. {
+            let _ = decisions.send(crate::shard::decision(sequence, "prod-b"));
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
+    let (decisions, savings) =
+        ("/api/v1/decisions?shard=shard-0", "/api/v1/finops/savings?shard=shard-0");
+    let both = async { tokio::join!(a.ok(decisions), a.ok(savings)) };
+    let (decisions, savings) = tokio::time::timeout(PATIENCE, both).await.expect("answers");
+    assert_eq!((&decisions["more"], &savings["gap"]), (&true.into(), &true.into()));
+    assert!(!decisions.to_string().contains("prod-b") && !savings.to_string().contains("prod-b"));
+    busy.abort();
 }

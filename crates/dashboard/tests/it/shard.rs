@@ -2,7 +2,7 @@
 
 #![allow(clippy::needless_collect, reason = "streams outlive what they are made from")]
 
-use std::{future::pending, net::SocketAddr, pin::Pin, sync::Arc};
+use std::{future::pending, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
 use bigfleet_wire::v1alpha1::{
     AheadNeed, CapacityNeed, CapacityType, CycleSummary, DecisionRecord, ExplainNeedRequest,
@@ -33,6 +33,10 @@ pub(crate) struct Script {
     cycle: Arc<watch::Sender<i64>>,
     pub(crate) needs: Arc<watch::Sender<Arc<Vec<NeedView>>>>,
     pub(crate) decisions: broadcast::Sender<DecisionRecord>,
+    /// Where its log ends, as it says.
+    pub(crate) head: Arc<watch::Sender<i64>>,
+    /// How long it is silent before each record that it kept.
+    pub(crate) pause: Arc<watch::Sender<Duration>>,
     /// Calls by name.
     pub(crate) asked: Arc<watch::Sender<Vec<&'static str>>>,
 }
@@ -97,6 +101,8 @@ impl Shard {
             cycle: Arc::new(watch::Sender::new(7)),
             needs: Arc::new(watch::Sender::new(Arc::new(needs))),
             decisions: broadcast::Sender::new(64),
+            head: Arc::new(watch::Sender::new(2)),
+            pause: Arc::new(watch::Sender::new(Duration::ZERO)),
             asked: Arc::new(watch::Sender::new(Vec::new())),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -184,7 +190,10 @@ impl ShardObserve for Script {
     ) -> Result<Response<Self::WatchSummaryStream>, Status> {
         self.mood("watch_summary").await?;
         let cycles = tokio_stream::wrappers::WatchStream::new(self.cycle.subscribe());
-        let frame = |cycle| Ok(CycleSummary { cycle, needs: 2, ..CycleSummary::default() });
+        let last_decision_sequence = *self.head.borrow();
+        let frame = move |cycle| {
+            Ok(CycleSummary { cycle, needs: 2, last_decision_sequence, ..CycleSummary::default() })
+        };
         Ok(Response::new(cycles.map(frame).boxed()))
     }
 
@@ -197,8 +206,12 @@ impl ShardObserve for Script {
         let live = live.map(|record| record.map_err(|_| Status::resource_exhausted("slow")));
         let after = request.into_inner().after_sequence;
         let kept = (1..=2).filter(|sequence| after != 0 && *sequence > after);
-        let kept = kept.map(|sequence| Ok(decision(sequence, CLUSTERS[sequence as usize - 1])));
-        Ok(Response::new(stream::iter(kept.collect::<Vec<_>>()).chain(live).boxed()))
+        let pause = *self.pause.borrow();
+        let kept = stream::iter(kept.collect::<Vec<_>>()).then(move |sequence| async move {
+            tokio::time::sleep(pause).await;
+            Ok(decision(sequence, CLUSTERS[sequence as usize - 1]))
+        });
+        Ok(Response::new(kept.chain(live).boxed()))
     }
 
     async fn list_machines(

@@ -47,3 +47,22 @@ async fn a_hundred_viewers_are_one_to_a_shard() {
     assert_eq!(by_one, once);
     assert_eq!(asked(100).await, by_one);
 }
+
+#[tokio::test]
+async fn fifty_who_ask_the_same_are_one_to_a_shard() {
+    const ONCE: [&str; 2] = ["watch_decisions", "watch_summary"];
+    let cases: [(&str, &[&str]); 3] = [
+        ("/decisions?shard=shard-0", &ONCE),
+        ("/decisions?shard=shard-0&after=-1&kind=Preempt", &ONCE),
+        ("/finops/savings?shard=shard-0", &ONCE),
+    ];
+    for (path, once) in cases {
+        let stubs = Stubs::start().await;
+        let viewed = Viewed::start(stubs.config()).await;
+        let path = format!("/api/v1{path}");
+        join_all((0..50).map(|_| viewed.ok(&path))).await;
+        let mut asked = stubs.shard.script.asked.borrow().clone();
+        asked.sort_unstable();
+        assert_eq!(asked, once, "{path}");
+    }
+}

@@ -128,6 +128,12 @@ impl Audit {
         self.lock().ring.of_need(&need.cluster, &need.fingerprint, &need.group, limit)
     }
 
+    /// The number of the newest record; before the first, the one that it will follow.
+    #[must_use]
+    pub fn newest(&self) -> i64 {
+        *self.head.borrow()
+    }
+
     /// Follows the records from there on.
     #[must_use]
     pub fn subscribe(self: &Arc<Self>, start: Start, filter: Filter) -> Cursor {

@@ -87,6 +87,7 @@ pub(super) fn frame(
         dry_run: mode == Mode::DryRun,
         fenced: shard.fence.is_latched(),
         last_reconcile_unix_nanos: shard.reconciler.last_good_wall(),
+        last_decision_sequence: shard.audit.newest(),
     }
 }
 

@@ -202,6 +202,17 @@ async fn decisions_are_told_with_what_became_of_them() {
     let outcome = watch.message().await.expect("a record").expect("it goes on");
     assert_eq!((&*outcome.outcome, outcome.of_sequence), ("success", decided.sequence));
 
+    // A frame says how far there is to read.
+    let frames = observe.watch_summary(WatchSummaryRequest {}).await.expect("a stream");
+    let mut frames = frames.into_inner();
+    loop {
+        let frame = frames.message().await.expect("a frame").expect("it goes on");
+        assert!(frame.last_decision_sequence <= outcome.sequence, "{frame:?}");
+        if frame.last_decision_sequence == outcome.sequence {
+            break;
+        }
+    }
+
     // From now on, and only what is asked for.
     let reclaims = WatchDecisionsRequest { kinds: vec!["Reclaim".into()], ..Default::default() };
     let watch = observe.watch_decisions(reclaims).await.expect("a stream");

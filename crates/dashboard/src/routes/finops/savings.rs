@@ -1,25 +1,22 @@
 //! What choosing the cheaper machine saved.
 
 use axum::{extract::State, response::IntoResponse};
-use bigfleet_wire::v1alpha1::{DecisionRecord, WatchDecisionsRequest};
-use jiff::Timestamp;
+use bigfleet_wire::v1alpha1::DecisionRecord;
 use serde::{Deserialize, Serialize};
 
-use super::super::{
-    Shared,
-    decisions::{End, newest_from, read},
-};
+use super::super::Shared;
 use crate::{
     api::{
         Answer, Params, Refusal,
         params::{limit, required},
     },
     auth::Viewer,
+    source::decisions::{KEPT, Stretch},
     view::{dollars, instant},
 };
 
-/// Records that a shard keeps at hand (shard chapter §10).
-const KEPT: usize = 65_536;
+/// Decisions that choose a machine.
+const CHOICES: [&str; 2] = ["Bootstrap", "Provision"];
 
 /// Which shard, and how many lines.
 #[derive(Deserialize)]
@@ -80,25 +77,23 @@ pub(crate) async fn savings(
 ) -> Result<impl IntoResponse, Refusal> {
     let id = required("shard", &which.shard)?;
     let limit = limit(which.limit, 500, 5_000)? as usize;
-    let at = Timestamp::now();
-    let shard = app.sources.shards.find(id).await?;
-    let request = WatchDecisionsRequest {
-        after_sequence: newest_from(&shard).await?,
-        kinds: ["Bootstrap", "Provision"].map(str::to_owned).to_vec(),
-        ..WatchDecisionsRequest::default()
+    let read = app.sources.shards.decisions(id, Stretch::Newest(KEPT)).await?;
+    let told = &read.value;
+    let seen = |record: &&DecisionRecord| {
+        viewer.sees(&record.cluster_id) && CHOICES.contains(&record.kind.as_str())
     };
-    let read = read(&shard, request, &viewer, End::Last, KEPT).await?;
-    let mut rows: Vec<Row<'_>> = read.records.iter().rev().filter_map(row).collect();
+    let records: Vec<&DecisionRecord> = told.records.iter().filter(seen).collect();
+    let mut rows: Vec<Row<'_>> = records.iter().rev().copied().filter_map(row).collect();
     let body = Savings {
         shard: id,
-        decisions: read.records.iter().filter(|record| record.of_sequence == 0).count(),
+        decisions: records.iter().filter(|record| record.of_sequence == 0).count(),
         compared: rows.len(),
         saved_per_hour: rows.iter().map(|row| row.saved_per_hour).sum(),
-        gap: read.gap || read.more,
+        gap: told.gap || told.cut || told.more,
         rows: {
             rows.truncate(limit);
             rows
         },
     };
-    Ok(Answer::at(at, body).into_response())
+    Ok(Answer::at(read.at, body).into_response())
 }
