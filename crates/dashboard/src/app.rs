@@ -34,8 +34,8 @@ pub(crate) struct Facts {
 
 impl App {
     pub(crate) fn new(facts: Facts, sources: Sources, hub: Hub, metrics: Metrics) -> Self {
-        let (hub, whatif_turns) = (Arc::new(hub), Turns::default());
-        let money = Coalesced::new(&metrics.calls(Source::Shard));
+        let (hub, calls) = (Arc::new(hub), metrics.calls(Source::Shard));
+        let (whatif_turns, money) = (Turns::new(&calls), Coalesced::new(&calls));
         Self { facts, sources, hub, whatif_turns, money, metrics }
     }
 }

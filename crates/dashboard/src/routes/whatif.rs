@@ -9,7 +9,7 @@ use std::{
 use axum::{extract::State, response::IntoResponse};
 use bigfleet_plain::need::NeedText;
 use bigfleet_wire::v1alpha1::{WhatIfPick, WhatIfRequest, WhatIfResponse};
-use jiff::Timestamp;
+use prost::Message as _;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until, timeout};
 use tonic::{Code, Response};
@@ -18,23 +18,51 @@ use super::Shared;
 use crate::{
     api::{Answer, Params, Refusal, Source, params::required},
     auth::Viewer,
-    source::shards::{Shard, WITHIN},
+    metrics::Calls,
+    source::{
+        coalesce::{Coalesced, Outcome},
+        shards::{Shard, WITHIN},
+    },
     view::{dollars, state, unmet_detail, unmet_reason, vector},
 };
 
 /// A shard answers one a second to an identity, and all viewers share ours.
 const APART: Duration = Duration::from_millis(1_050);
 
-/// When each shard may be asked again.
-#[derive(Debug, Default)]
-pub(crate) struct Turns(Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<Instant>>>>>);
+/// A turn keeps its own time; this only guards it.
+const AT_MOST: Duration = Duration::from_secs(WITHIN.as_secs() + 1);
+
+/// When a shard may be asked again.
+type Turn = Arc<tokio::sync::Mutex<Option<Instant>>>;
+
+/// Questions to shards, one after another; who asks the same shares one.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    turns: Mutex<HashMap<String, Turn>>,
+    asked: Coalesced<(String, Vec<u8>), WhatIfResponse>,
+}
 
 impl Turns {
-    async fn ask(&self, shard: &Shard, request: WhatIfRequest) -> Result<WhatIfResponse, Refusal> {
+    /// Nobody was asked so far.
+    pub(crate) fn new(calls: &Calls) -> Self {
+        Self { turns: Mutex::default(), asked: Coalesced::new(calls) }
+    }
+
+    async fn ask(&self, shard: Shard, request: WhatIfRequest) -> Outcome<WhatIfResponse> {
         let turn = {
-            let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
             turns.entry(shard.id.clone()).or_default().clone()
         };
+        let key = (shard.id.clone(), request.encode_to_vec());
+        self.asked.get(key, AT_MOST, || Self::take(turn, shard, request)).await
+    }
+
+    /// Waits for a turn and takes it.
+    async fn take(
+        turn: Turn,
+        shard: Shard,
+        request: WhatIfRequest,
+    ) -> Result<WhatIfResponse, Refusal> {
         let asked = async {
             let mut next = turn.lock().await;
             loop {
@@ -115,9 +143,9 @@ pub(super) async fn whatif(
     let text: NeedText = serde_json::from_str(required("need", &which.need)?)
         .map_err(|error| bad(error.to_string()))?;
     let need = Some(text.into_wire().map_err(bad)?);
-    let at = Timestamp::now();
     let shard = app.sources.shards.find(id).await?;
-    let wire = app.whatif_turns.ask(&shard, WhatIfRequest { cluster_id, need }).await?;
+    let answer = app.whatif_turns.ask(shard, WhatIfRequest { cluster_id, need }).await?;
+    let wire = &answer.value;
     let (reason, detail) = (unmet_reason(wire.unmet_reason), unmet_detail(wire.unmet_detail));
     let body = Verdict {
         shard: id,
@@ -132,5 +160,5 @@ pub(super) async fn whatif(
         dollars_per_hour: dollars(wire.dollars_per_hour),
         same_domain: &wire.same_domain,
     };
-    Ok(Answer::at(at, body).into_response())
+    Ok(Answer::at(answer.at, body).into_response())
 }

@@ -173,8 +173,9 @@ async fn a_living_shard_is_seen_from_all_sides() {
         %7B%22aggregateResources%22%3A%7B%22cpu%22%3A%221%22%7D%2C%22priority%22%3A1000%7D";
     let fits = fleet.viewed.ok(what_if).await;
     assert_eq!(fits["satisfied"], true, "{fits}");
-    // The second comes too soon for the shard, and waits for its turn.
-    assert_eq!(fleet.viewed.ok(what_if).await["satisfied"], true);
+    // Another comes too soon for the shard, and waits for its turn.
+    let another = what_if.replace("1000", "1001");
+    assert_eq!(fleet.viewed.ok(&another).await["satisfied"], true);
 
     let mut reader = Reader::open(&fleet.viewed, "summary,needs:shard-0", None).await;
     let (one, other) = (reader.next_of("summary").await, reader.next_of("summary").await);

@@ -51,10 +51,15 @@ async fn a_hundred_viewers_are_one_to_a_shard() {
 #[tokio::test]
 async fn fifty_who_ask_the_same_are_one_to_a_shard() {
     const ONCE: [&str; 2] = ["watch_decisions", "watch_summary"];
-    let cases: [(&str, &[&str]); 3] = [
+    let cases: [(&str, &[&str]); 4] = [
         ("/decisions?shard=shard-0", &ONCE),
         ("/decisions?shard=shard-0&after=-1&kind=Preempt", &ONCE),
         ("/finops/savings?shard=shard-0", &ONCE),
+        (
+            "/whatif?shard=shard-0&cluster=prod-a&need=\
+             %7B%22aggregateResources%22%3A%7B%22cpu%22%3A%221%22%7D%7D",
+            &["what_if"],
+        ),
     ];
     for (path, once) in cases {
         let stubs = Stubs::start().await;
