@@ -35,6 +35,7 @@ pub(super) struct Which {
 struct Explained<'a> {
     shard: &'a str,
     cycle: i64,
+    computed_at_unix_nanos: Option<i64>,
     need: Need<'a>,
     rank: i32,
     rank_of: i32,
@@ -131,6 +132,7 @@ pub(super) async fn explain(
     let body = Explained {
         shard,
         cycle: wire.cycle,
+        computed_at_unix_nanos: instant(wire.computed_at_unix_nanos),
         need: Need::new(wire.need.as_ref().unwrap_or(&nothing), &asked),
         rank: wire.rank,
         rank_of: wire.rank_of,

@@ -16,6 +16,7 @@ use crate::{
     },
     auth::Viewer,
     view::{
+        instant,
         machine::{Machine, Transition},
         state_number,
     },
@@ -64,9 +65,11 @@ impl Which {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct List<'a> {
     shard: &'a str,
     cycle: i64,
+    computed_at_unix_nanos: Option<i64>,
     total: Option<i32>,
     next: Option<String>,
     machines: Vec<Machine<'a>>,
@@ -108,7 +111,8 @@ pub(super) async fn list(
     };
     let next = Some(&page.value.next_page_token).filter(|next| !next.is_empty());
     let next = next.map(|token| BASE64_URL_SAFE_NO_PAD.encode(token));
-    let body = List { shard, cycle: page.value.cycle, total, next, machines };
+    let (cycle, computed) = (page.value.cycle, instant(page.value.computed_at_unix_nanos));
+    let body = List { shard, cycle, computed_at_unix_nanos: computed, total, next, machines };
     Ok(Answer::at(page.at, body).into_response())
 }
 

@@ -23,7 +23,7 @@ use crate::{
         coalesce::{Coalesced, Outcome},
         shards::{Shard, WITHIN},
     },
-    view::{dollars, state, unmet_detail, unmet_reason, vector},
+    view::{dollars, instant, state, unmet_detail, unmet_reason, vector},
 };
 
 /// A shard answers one a second to an identity, and all viewers share ours.
@@ -99,6 +99,7 @@ pub(super) struct Which {
 struct Verdict<'a> {
     shard: &'a str,
     cycle: i64,
+    computed_at_unix_nanos: Option<i64>,
     satisfied: bool,
     reason: Option<&'static str>,
     unmet_reason: Option<&'static str>,
@@ -150,6 +151,7 @@ pub(super) async fn whatif(
     let body = Verdict {
         shard: id,
         cycle: wire.cycle,
+        computed_at_unix_nanos: instant(wire.computed_at_unix_nanos),
         satisfied: wire.satisfied,
         reason: if wire.satisfied { None } else { detail.or(reason) },
         unmet_reason: reason,

@@ -79,6 +79,11 @@ pub(crate) fn decision(sequence: i64, cluster: &str) -> DecisionRecord {
     }
 }
 
+/// When a cycle was.
+const fn computed(cycle: i64) -> i64 {
+    if cycle == 0 { 0 } else { 9 }
+}
+
 fn machine(id: &str, cluster: &str) -> MachineView {
     MachineView {
         machine: Some(Machine {
@@ -168,7 +173,7 @@ impl ShardRead for Script {
         let limit = if limit > 0 { limit as usize } else { usize::MAX };
         let header = InspectNeedsHeader {
             cycle,
-            computed_at_unix_nanos: if cycle == 0 { 0 } else { 9 },
+            computed_at_unix_nanos: computed(cycle),
             total_needs: i32::try_from(total).unwrap(),
         };
         let needs: Vec<NeedView> = all.iter().filter(of).take(limit).cloned().collect();
@@ -220,7 +225,13 @@ impl ShardObserve for Script {
     ) -> Result<Response<ListMachinesResponse>, Status> {
         let cycle = self.mood("list_machines").await?;
         let machines = vec![machine("m-1", "prod-a"), machine("m-2", "prod-b"), machine("m-3", "")];
-        Ok(Response::new(ListMachinesResponse { machines, cycle, total: 3, ..Default::default() }))
+        Ok(Response::new(ListMachinesResponse {
+            machines,
+            cycle,
+            computed_at_unix_nanos: computed(cycle),
+            total: 3,
+            ..Default::default()
+        }))
     }
 
     async fn get_machine(
@@ -273,6 +284,7 @@ impl ShardObserve for Script {
         };
         Ok(Response::new(ExplainNeedResponse {
             cycle,
+            computed_at_unix_nanos: computed(cycle),
             need: Some(need(&request.cluster_id, "f")),
             ahead: CLUSTERS.map(ahead).to_vec(),
             decisions: CLUSTERS.map(|cluster| decision(1, cluster)).to_vec(),
@@ -295,6 +307,12 @@ impl ShardObserve for Script {
             ..WhatIfPick::default()
         };
         let victims = CLUSTERS.map(victim).to_vec();
-        Ok(Response::new(WhatIfResponse { cycle, satisfied: true, victims, ..Default::default() }))
+        Ok(Response::new(WhatIfResponse {
+            cycle,
+            computed_at_unix_nanos: computed(cycle),
+            satisfied: true,
+            victims,
+            ..Default::default()
+        }))
     }
 }

@@ -57,6 +57,7 @@ impl Shard {
             ahead: ahead.iter().take(AHEAD).map(ahead_need).collect(),
             domains: domains.iter().take(DOMAINS).map(coverage).collect(),
             decisions: decisions.iter().map(|record| record.to_wire(false)).collect(),
+            computed_at_unix_nanos: snapshot.computed_at,
         })
     }
 }

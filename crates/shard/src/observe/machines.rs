@@ -68,7 +68,7 @@ impl Listing {
     /// One page, in short holds of the engine.
     pub(super) async fn read(self, shard: &Shard) -> ListMachinesResponse {
         let mut page = Page { machines: Vec::new(), matched: 0, more: false };
-        let mut cycle = 0;
+        let mut as_of = (0, 0);
         let mut after = self.token.as_ref().map(|token| token.after.clone());
         let mut of_cluster = match &self.cluster {
             Some(cluster) => Some(shard.desk().await.machines_of(cluster).into_iter()),
@@ -77,7 +77,8 @@ impl Listing {
         loop {
             {
                 let desk = shard.desk().await;
-                cycle = cycle.max(shard.needs_read.load().cycle);
+                let snapshot = shard.needs_read.load();
+                as_of = as_of.max((snapshot.cycle, snapshot.computed_at));
                 after = match &mut of_cluster {
                     Some(ids) => {
                         let some: Vec<MachineId> = ids.by_ref().take(CHUNK).collect();
@@ -93,10 +94,10 @@ impl Listing {
             // Whoever waits for the engine goes first.
             tokio::task::yield_now().await;
         }
-        self.answer(page, cycle)
+        self.answer(page, as_of)
     }
 
-    fn answer(self, page: Page, cycle: u64) -> ListMachinesResponse {
+    fn answer(self, page: Page, (cycle, computed_at): (u64, i64)) -> ListMachinesResponse {
         let total = self.token.map_or(page.matched, |token| token.total);
         let last = page.machines.last().and_then(|view| view.machine.as_ref());
         let next = last.filter(|_| page.more);
@@ -106,6 +107,7 @@ impl Listing {
             machines: page.machines,
             cycle: cycle_number(cycle),
             total: count(total),
+            computed_at_unix_nanos: computed_at,
         }
     }
 

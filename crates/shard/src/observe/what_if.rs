@@ -74,8 +74,10 @@ impl Shard {
     }
 
     fn what_if_response(&self, told: &WhatIf) -> wire::WhatIfResponse {
+        let snapshot = self.needs_read.load();
         let mut response = wire::WhatIfResponse {
-            cycle: cycle_number(self.needs_read.load().cycle),
+            cycle: cycle_number(snapshot.cycle),
+            computed_at_unix_nanos: snapshot.computed_at,
             satisfied: told.satisfied,
             picks: told.picks.iter().take(MACHINES).map(pick).collect(),
             victims: told.victims.iter().take(MACHINES).map(pick).collect(),

@@ -81,6 +81,7 @@ async fn filters_narrow_the_list() {
         assert_eq!(ids(&response), wanted, "{request:?}");
         assert_eq!(response.total as usize, wanted.len(), "{request:?}");
         assert!(response.next_page_token.is_empty() && response.cycle > 0);
+        assert!(response.computed_at_unix_nanos > 0, "{response:?}");
     }
     rig.stop().await;
 }

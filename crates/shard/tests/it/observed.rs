@@ -45,7 +45,7 @@ async fn an_explanation_names_who_took_the_machines() {
     let (rig, _a, _b) = contested().await;
     let mut observe = rig.observe().await;
     let answer = observe.explain_need(explain("b", &starved())).await.expect("known").into_inner();
-    assert!(answer.cycle > 0);
+    assert!(answer.cycle > 0 && answer.computed_at_unix_nanos > 0);
     assert_eq!((answer.rank, answer.rank_of), (2, 2));
     let [ahead] = &answer.ahead[..] else { panic!("{:?}", answer.ahead) };
     assert_eq!((ahead.cluster_id.as_str(), ahead.priority, ahead.machines_taken), ("a", 1000, 1));
@@ -87,7 +87,7 @@ async fn a_question_is_answered_without_an_effect() {
     assert!(answer.satisfied && answer.victims.is_empty(), "{answer:?}");
     let [pick] = &answer.picks[..] else { panic!("{answer:?}") };
     assert_eq!((pick.machine_id.as_str(), answer.dollars_per_hour), ("m-2", 4.0));
-    assert!(answer.cycle > 0);
+    assert!(answer.cycle > 0 && answer.computed_at_unix_nanos > 0);
 
     let again = observe.what_if(question("b", &small)).await.expect_err("too soon");
     assert_eq!(again.code(), Code::ResourceExhausted);

@@ -16,6 +16,7 @@ use crate::{
     api::{Answer, Params, Refusal, params::required},
     auth::Viewer,
     source::shards::Shard,
+    view::instant,
 };
 
 /// Machines that are looked at; past these the answer says so.
@@ -35,6 +36,7 @@ pub(crate) struct Which {
 #[derive(Debug)]
 pub(crate) struct Money {
     cycle: i64,
+    computed_at: i64,
     machines: usize,
     truncated: bool,
     lines: Vec<Line>,
@@ -46,6 +48,7 @@ pub(crate) struct Money {
 struct Body<'a> {
     shard: &'a str,
     cycle: i64,
+    computed_at_unix_nanos: Option<i64>,
     machines: Option<usize>,
     truncated: bool,
     rows: Vec<&'a Line>,
@@ -65,6 +68,7 @@ pub(crate) async fn shard(
     let body = Body {
         shard: id,
         cycle: money.value.cycle,
+        computed_at_unix_nanos: instant(money.value.computed_at),
         // Machines of others must not even be counted.
         machines: (!viewer.is_scoped()).then_some(money.value.machines),
         truncated: money.value.truncated,
@@ -75,14 +79,14 @@ pub(crate) async fn shard(
 }
 
 async fn read(shard: Shard) -> Result<Money, Refusal> {
-    let (mut ledger, mut cycle, mut machines) = (Ledger::default(), 0, 0);
+    let (mut ledger, mut as_of, mut machines) = (Ledger::default(), (0, 0), 0);
     let mut page_token = Vec::new();
     let now = i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
     let truncated = loop {
         let request = ListMachinesRequest { page_token, ..ListMachinesRequest::default() };
         let page = shard.observe().list_machines(shard.request(request)).await;
         let page = page.map_err(|status| shard.refused(&status))?.into_inner();
-        cycle = page.cycle.max(cycle);
+        as_of = as_of.max((page.cycle, page.computed_at_unix_nanos));
         machines += page.machines.len();
         page.machines.iter().for_each(|view| ledger.add(view, now));
         page_token = page.next_page_token;
@@ -94,5 +98,6 @@ async fn read(shard: Shard) -> Result<Money, Refusal> {
         }
     };
     let (lines, flags) = (ledger.lines(), ledger.flags(&shard.id));
-    Ok(Money { cycle, machines, truncated, lines, flags })
+    let (cycle, computed_at) = as_of;
+    Ok(Money { cycle, computed_at, machines, truncated, lines, flags })
 }
