@@ -81,19 +81,25 @@ pub(super) struct Age {
 const COUNTED: u32 = 300;
 
 /// The newest sample, and the time between two.
-pub(super) async fn age(app: &Shared) -> (Outcome<Vec<Sample>>, Outcome<Vec<Sample>>) {
-    let metrics = &app.sources.metrics;
-    tokio::join!(
-        metrics.instant(Query::new(names::SESSIONS, How::Sampled, &[])),
-        metrics.instant(Query::new(names::SESSIONS, How::Interval(COUNTED), &[])),
-    )
+type Samples = (Outcome<Vec<Sample>>, Outcome<Vec<Sample>>);
+
+/// Of the fleet: that of the process which was sampled last.
+pub(super) async fn age(app: &Shared) -> Samples {
+    age_where(app, |query| query).await
+}
+
+/// Of one process: others that are younger say nothing about it.
+pub(super) async fn age_of(app: &Shared, pod: &str) -> Samples {
+    age_where(app, |query| query.of_pod(pod)).await
+}
+
+async fn age_where(app: &Shared, narrow: impl Fn(Query) -> Query) -> Samples {
+    let ask = |how| app.sources.metrics.instant(narrow(Query::new(names::SESSIONS, how, &[])));
+    tokio::join!(ask(How::Sampled), ask(How::Interval(COUNTED)))
 }
 
 impl Age {
-    pub(super) fn new(
-        asked: &mut Asked,
-        (sampled, interval): (Outcome<Vec<Sample>>, Outcome<Vec<Sample>>),
-    ) -> Result<Self, Refusal> {
+    pub(super) fn new(asked: &mut Asked, (sampled, interval): Samples) -> Result<Self, Refusal> {
         let sampled = only(&asked.take(sampled)?.value);
         Ok(Self {
             sampled_at_unix_nanos: sampled.map(|seconds| (seconds * 1e9) as i64),

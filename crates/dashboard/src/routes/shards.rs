@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{
     Shared,
     fleet::{DAY, OverTime},
-    numbers::{Age, By, ByTwo, age, by, by_two, only_track, sum, tracks_by},
+    numbers::{Age, By, ByTwo, age, age_of, by, by_two, only_track, sum, tracks_by},
 };
 use crate::{
     api::{Asked, Params, Refusal},
@@ -112,7 +112,7 @@ pub(super) async fn detail(
         ask(names::MACHINES, How::Sum, &["state", "capacity_type"]),
         ask(names::MACHINES, How::Sum, &["state"]),
         ask(names::MACHINES, How::Sum, &["capacity_type"]),
-        age(&app),
+        age_of(&app, &pod),
     );
     let (shortfalls, sessions, cost, paused, fenced, actions, occ) = tokio::join!(
         ask(names::SHORTFALLS, How::Sum, &[]),
@@ -194,7 +194,7 @@ pub(super) async fn trends(
         ask(names::SHORTFALLS, How::Sum, &[]),
         ask(names::COST, How::Sum, &[]),
         now,
-        age(&app),
+        age_of(&app, &pod),
     );
     let mut asked = Asked::new();
     let age = Age::new(&mut asked, age)?;

@@ -65,6 +65,23 @@ async fn what_is_old_says_how_old_it_is() {
 }
 
 #[tokio::test]
+async fn a_shard_is_as_old_as_its_own_samples() {
+    let stubs = Stubs::start().await;
+    stubs.prometheus.say("1700000100");
+    stubs.prometheus.say_of("silent", "1700000000");
+    let viewed = Viewed::start(stubs.config()).await;
+    for (path, at) in [
+        ("/shards", 1_700_000_100),
+        ("/shards/shard-0", 1_700_000_100),
+        ("/shards/silent", 1_700_000_000),
+        ("/shards/silent/trends?duration=1h&step=30s", 1_700_000_000),
+    ] {
+        let body = viewed.ok(&format!("/api/v1{path}")).await;
+        assert_eq!(body["sampledAtUnixNanos"], json!(at * SECOND), "{path}: {body}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_being_rebuilt_is_not_empty() {
     let stubs = Stubs::start().await;
     stubs.shard.set_cycle(0);

@@ -19,6 +19,8 @@ struct Script {
     mood: Mood,
     /// What every value is.
     value: String,
+    /// What it is for one pod.
+    of_pod: Option<(String, String)>,
     /// Whether it knows anything.
     empty: bool,
     asked: Vec<String>,
@@ -31,8 +33,13 @@ pub(crate) struct Prometheus {
 
 impl Prometheus {
     pub(crate) async fn start() -> Self {
-        let script =
-            Script { mood: Mood::Good, value: "3".to_owned(), empty: false, asked: Vec::new() };
+        let script = Script {
+            mood: Mood::Good,
+            value: "3".to_owned(),
+            of_pod: None,
+            empty: false,
+            asked: Vec::new(),
+        };
         let script = Arc::new(watch::Sender::new(script));
         let router = Router::new()
             .route("/api/v1/query", get(query))
@@ -50,6 +57,11 @@ impl Prometheus {
 
     pub(crate) fn say(&self, value: &str) {
         self.script.send_modify(|script| value.clone_into(&mut script.value));
+    }
+
+    pub(crate) fn say_of(&self, pod: &str, value: &str) {
+        let of_pod = Some((format!("pod=\"{pod}\""), value.to_owned()));
+        self.script.send_modify(|script| script.of_pod = of_pod);
     }
 
     pub(crate) fn know_nothing(&self) {
@@ -83,13 +95,21 @@ async fn answer(script: &watch::Sender<Script>, params: &Params, values: Value) 
     }
 }
 
+impl Script {
+    /// The value that is asked for.
+    fn value(&self, params: &Params) -> String {
+        let of_pod = self.of_pod.iter().find(|(pod, _)| params["query"].contains(pod));
+        of_pod.map_or(&self.value, |(_, value)| value).clone()
+    }
+}
+
 async fn query(State(script): Scripted, params: Params) -> Response {
-    let value = script.borrow().value.clone();
+    let value = script.borrow().value(&params);
     answer(&script, &params, json!({"value": [1_700_000_000.5, value]})).await
 }
 
 async fn query_range(State(script): Scripted, params: Params) -> Response {
-    let value = script.borrow().value.clone();
+    let value = script.borrow().value(&params);
     let start: i64 = params["start"].parse().unwrap();
     answer(&script, &params, json!({"values": [[start, value]]})).await
 }
