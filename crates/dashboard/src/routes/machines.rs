@@ -101,7 +101,8 @@ pub(super) async fn list(
     let machines = machines.filter(|(_, machine)| viewer.sees(&machine.cluster));
     let machines =
         machines.filter(|(_, machine)| exactly.as_ref().is_none_or(|id| *id == machine.id));
-    let machines: Vec<_> = machines.map(|(view, machine)| Machine::new(view, machine)).collect();
+    let machines: Vec<_> =
+        machines.map(|(view, machine)| Machine::new(view, machine, &viewer)).collect();
     // Machines of others must not even be counted.
     let counted = exactly.is_none() && (!viewer.is_scoped() || !which.cluster.is_empty());
     let total = match (&exactly, counted) {
@@ -157,7 +158,7 @@ pub(super) async fn detail(
     }
     let body = Detail {
         shard: &shard,
-        machine: Machine::new(view, machine),
+        machine: Machine::new(view, machine, &viewer),
         transitions: answer
             .value
             .transitions

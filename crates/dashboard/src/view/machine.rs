@@ -39,11 +39,19 @@ pub(crate) struct Machine<'a> {
     not_acquirable_until_unix_nanos: Option<i64>,
 }
 
+/// A need that the viewer may not know.
+const HIDDEN: &str = "hidden";
+
 impl<'a> Machine<'a> {
-    /// As the shard says.
+    /// As the shard says. Everybody sees a machine that no cluster has yet, but it may be meant for
+    /// one that the viewer may not see: which need that is, and what went wrong on the way, is then
+    /// left out.
     #[must_use]
-    pub(crate) fn new(view: &'a MachineView, machine: &'a WireMachine) -> Self {
-        let bound = !view.assigned_fingerprint.is_empty();
+    pub(crate) fn new(view: &'a MachineView, machine: &'a WireMachine, viewer: &Viewer) -> Self {
+        let told = !viewer.is_scoped() || !machine.cluster.is_empty();
+        let text = |text: &'a String| if told { text.as_str() } else { "" };
+        let bound = told && !view.assigned_fingerprint.is_empty();
+        let penalty = |penalty| told.then(|| dollars(penalty)).flatten();
         Self {
             id: &machine.id,
             state: state(machine.state),
@@ -58,21 +66,26 @@ impl<'a> Machine<'a> {
             resources: vector(machine.resources.as_ref()),
             allocatable: vector(machine.allocatable.as_ref()),
             labels: &machine.labels,
-            last_error: &machine.last_error,
+            last_error: text(&machine.last_error),
             cluster: &machine.cluster,
             assigned_priority: bound.then_some(view.assigned_priority),
-            assigned_interruption_penalty_dollars: dollars(
+            assigned_interruption_penalty_dollars: penalty(
                 view.assigned_interruption_penalty_dollars,
             ),
-            assigned_reclamation_penalty_dollars: dollars(
+            assigned_reclamation_penalty_dollars: penalty(
                 view.assigned_reclamation_penalty_dollars,
             ),
-            assigned_pinned: view.assigned_interruption_penalty_dollars == f64::INFINITY,
-            assigned_fingerprint: &view.assigned_fingerprint,
-            assigned_group: &view.assigned_group,
+            assigned_pinned: told && view.assigned_interruption_penalty_dollars == f64::INFINITY,
+            assigned_fingerprint: text(&view.assigned_fingerprint),
+            assigned_group: text(&view.assigned_group),
             in_flight: &view.in_flight,
-            claimed_by_fingerprint: &view.claimed_by_fingerprint,
-            claimed_by_group: &view.claimed_by_group,
+            // That it is claimed at all says no more than its state.
+            claimed_by_fingerprint: match view.claimed_by_fingerprint.as_str() {
+                "" => "",
+                fingerprint if told => fingerprint,
+                _ => HIDDEN,
+            },
+            claimed_by_group: text(&view.claimed_by_group),
             not_acquirable_until_unix_nanos: instant(view.not_acquirable_until_unix_nanos),
         }
     }

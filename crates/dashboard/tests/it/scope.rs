@@ -86,6 +86,31 @@ async fn what_is_hidden_is_not_counted_but_still_explains() {
     assert_eq!(a.ok("/api/v1/clusters").await["total"], 1);
 }
 
+/// A machine has no cluster until it is configured, but may be meant for one.
+#[tokio::test]
+async fn what_a_machine_without_a_cluster_is_meant_for_is_not_told() {
+    let (stubs, a, ..) = two().await;
+    let list = "/api/v1/machines?shard=shard-0";
+    let one = "/api/v1/machines/shard-0/m-3";
+    for (path, at) in [(list, "/machines/1"), (one, "/machine")] {
+        let answered = a.get(path).await;
+        assert_eq!(answered.status, StatusCode::OK, "{}", answered.text);
+        for secret in ["team-b", "secret"] {
+            assert!(!answered.text.contains(secret), "{secret}: {}", answered.text);
+        }
+        let machine = answered.body.pointer(at).unwrap();
+        assert_eq!((&machine["id"], &machine["cluster"]), (&"m-3".into(), &"".into()));
+        assert_eq!(machine["claimedByFingerprint"], "hidden");
+        for field in ["Priority", "InterruptionPenaltyDollars", "ReclamationPenaltyDollars"] {
+            assert!(machine[format!("assigned{field}")].is_null(), "{machine}");
+        }
+    }
+    // Who may see everything is told.
+    let all = Viewed::start(stubs.config()).await;
+    assert!(all.get(list).await.text.contains("team-b"));
+    assert_eq!(all.ok(one).await["machine"]["assignedPriority"], 77);
+}
+
 #[tokio::test]
 async fn streams_are_scoped_too() {
     let (stubs, a, b, _) = two().await;

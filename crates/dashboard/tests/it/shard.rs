@@ -32,6 +32,7 @@ pub(crate) struct Script {
     mood: Arc<watch::Sender<Mood>>,
     cycle: Arc<watch::Sender<i64>>,
     pub(crate) needs: Arc<watch::Sender<Arc<Vec<NeedView>>>>,
+    pub(crate) machines: Arc<watch::Sender<Vec<MachineView>>>,
     pub(crate) decisions: broadcast::Sender<DecisionRecord>,
     /// Where its log ends, as it says.
     pub(crate) head: Arc<watch::Sender<i64>>,
@@ -84,7 +85,8 @@ const fn computed(cycle: i64) -> i64 {
     if cycle == 0 { 0 } else { 9 }
 }
 
-fn machine(id: &str, cluster: &str) -> MachineView {
+/// A machine of this cluster.
+pub(crate) fn machine(id: &str, cluster: &str) -> MachineView {
     MachineView {
         machine: Some(Machine {
             id: id.to_owned(),
@@ -98,13 +100,38 @@ fn machine(id: &str, cluster: &str) -> MachineView {
     }
 }
 
+/// A machine that is being created for a need of `prod-b`, which has it only later.
+fn coming() -> MachineView {
+    let mut view = machine("m-3", "");
+    if let Some(machine) = &mut view.machine {
+        machine.state = MachineState::Creating.into();
+        "team-b is over its quota".clone_into(&mut machine.last_error);
+    }
+    MachineView {
+        assigned_priority: 77,
+        assigned_interruption_penalty_dollars: 4.5,
+        assigned_reclamation_penalty_dollars: 4.5,
+        assigned_fingerprint: "zone in (team-b)".to_owned(),
+        assigned_group: "zone\0app=secret\0team-b".to_owned(),
+        claimed_by_fingerprint: "zone in (team-b)".to_owned(),
+        claimed_by_group: "zone\0app=secret\0team-b".to_owned(),
+        ..view
+    }
+}
+
+fn id_of(view: &MachineView) -> &str {
+    view.machine.as_ref().map_or("", |machine| &machine.id)
+}
+
 impl Shard {
     pub(crate) async fn start() -> Self {
         let needs = CLUSTERS.iter().map(|cluster| need(cluster, "f")).collect();
+        let machines = vec![machine("m-1", "prod-a"), machine("m-2", "prod-b"), coming()];
         let script = Script {
             mood: Arc::new(watch::Sender::new(Mood::Good)),
             cycle: Arc::new(watch::Sender::new(7)),
             needs: Arc::new(watch::Sender::new(Arc::new(needs))),
+            machines: Arc::new(watch::Sender::new(machines)),
             decisions: broadcast::Sender::new(64),
             head: Arc::new(watch::Sender::new(2)),
             pause: Arc::new(watch::Sender::new(Duration::ZERO)),
@@ -221,15 +248,18 @@ impl ShardObserve for Script {
 
     async fn list_machines(
         &self,
-        _: Request<ListMachinesRequest>,
+        request: Request<ListMachinesRequest>,
     ) -> Result<Response<ListMachinesResponse>, Status> {
         let cycle = self.mood("list_machines").await?;
-        let machines = vec![machine("m-1", "prod-a"), machine("m-2", "prod-b"), machine("m-3", "")];
+        let prefix = request.into_inner().id_prefix;
+        let mut machines = self.machines.borrow().clone();
+        machines.retain(|view| id_of(view).starts_with(&prefix));
+        let total = i32::try_from(machines.len()).unwrap();
         Ok(Response::new(ListMachinesResponse {
             machines,
             cycle,
             computed_at_unix_nanos: computed(cycle),
-            total: 3,
+            total,
             ..Default::default()
         }))
     }
@@ -239,11 +269,9 @@ impl ShardObserve for Script {
         request: Request<GetMachineRequest>,
     ) -> Result<Response<GetMachineResponse>, Status> {
         self.mood("get_machine").await?;
-        let cluster = match request.into_inner().machine_id.as_str() {
-            "m-1" => "prod-a",
-            "m-2" => "prod-b",
-            id => return Err(Status::not_found(format!("no machine {id}"))),
-        };
+        let id = request.into_inner().machine_id;
+        let view = self.machines.borrow().iter().find(|view| id_of(view) == id).cloned();
+        let view = view.ok_or_else(|| Status::not_found(format!("no machine {id}")))?;
         let transition = |cluster: &str| MachineTransition {
             to: MachineState::Configured.into(),
             cluster_id: cluster.to_owned(),
@@ -251,7 +279,7 @@ impl ShardObserve for Script {
             ..MachineTransition::default()
         };
         Ok(Response::new(GetMachineResponse {
-            view: Some(machine("m", cluster)),
+            view: Some(view),
             transitions: CLUSTERS.map(transition).to_vec(),
         }))
     }
