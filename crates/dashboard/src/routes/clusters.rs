@@ -1,6 +1,6 @@
 //! Managed clusters, as their own objects show them.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use axum::{
     extract::{Path, State},
@@ -9,24 +9,16 @@ use axum::{
 use bigfleet_crds::{
     AvailableCapacity, CapacityRequest, Quantity, Requirement, UpcomingNode, keys,
 };
-use futures_util::{StreamExt as _, stream};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use serde::{Deserialize, Serialize};
-use tokio::time::{Instant, timeout_at};
 
-use super::Shared;
+use super::{Shared, fanout::of_each};
 use crate::{
-    api::{Answer, Params, Refusal, params::limit},
+    api::{Answer, Params, Refusal, Source, params::limit},
     auth::Viewer,
     source::coalesce::Outcome,
 };
-
-/// Clusters that are read at once.
-const AT_ONCE: usize = 32;
-
-/// Time for all clusters of a page.
-const WITHIN: Duration = Duration::from_secs(60);
 
 /// Which clusters.
 #[derive(Deserialize)]
@@ -61,27 +53,6 @@ fn choose(app: &Shared, viewer: &Viewer, page: &Page) -> Result<Chosen, Refusal>
     Ok(Chosen { next: ids.last().filter(|_| more).cloned(), total: all.len(), ids })
 }
 
-/// What each cluster of a page answers, in order; what is late is an error of its row alone.
-async fn of_each<V, F>(
-    ids: Vec<String>,
-    ask: impl Fn(String) -> F,
-) -> (Timestamp, Vec<(String, Outcome<V>)>)
-where
-    F: Future<Output = Outcome<V>>,
-{
-    let (began, deadline) = (Timestamp::now(), Instant::now() + WITHIN);
-    let late = |_| {
-        let source = crate::api::Source::Kubeconfig;
-        Err(Refusal::failed(source, "the list took too long before its turn came"))
-    };
-    let ask = &ask;
-    let one = |id: String| async move {
-        let answer = timeout_at(deadline, ask(id.clone())).await.unwrap_or_else(late);
-        (id, answer)
-    };
-    (began, stream::iter(ids).map(one).buffered(AT_ONCE).collect().await)
-}
-
 #[derive(Serialize)]
 struct List<T> {
     clusters: Vec<T>,
@@ -107,7 +78,9 @@ pub(super) async fn list(
 ) -> Result<impl IntoResponse, Refusal> {
     let Chosen { ids, total, next } = choose(&app, &viewer, &page)?;
     let sources = &app.sources;
-    let (at, rows) = of_each(ids, |id| async move { sources.clusters.counts(&id).await }).await;
+    let (at, ask) =
+        (Timestamp::now(), |id: String| async move { sources.clusters.counts(&id).await });
+    let rows = of_each(Source::Kubeconfig, ids, ask).await;
     let row = |(cluster, counts): (String, Outcome<crate::source::clusters::Counts>)| {
         let known = counts.as_ref().ok().map(|counts| counts.value);
         Row {
@@ -173,7 +146,9 @@ pub(super) async fn available_capacity(
         return Err(Refusal::NotFound(problem));
     }
     let sources = &app.sources;
-    let (at, rows) = of_each(ids, |id| async move { sources.clusters.hints(&id).await }).await;
+    let (at, ask) =
+        (Timestamp::now(), |id: String| async move { sources.clusters.hints(&id).await });
+    let rows = of_each(Source::Kubeconfig, ids, ask).await;
     let row = |(cluster, hints): (String, Outcome<Vec<AvailableCapacity>>)| Capacities {
         cluster,
         capacities: hints.as_ref().ok().map(|all| all.value.iter().map(Capacity::from).collect()),

@@ -8,7 +8,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use bigfleet_wire::v1alpha1::{ListMachinesRequest, Machine as WireMachine, MachineView};
 use serde::{Deserialize, Serialize};
 
-use super::Shared;
+use super::{Shared, whereabouts::machine_of_node};
 use crate::{
     api::{
         Answer, Params, Refusal,
@@ -92,7 +92,7 @@ pub(super) async fn list(
     let exactly = if which.node.is_empty() {
         None
     } else {
-        let id = machine_of_node(&app, &viewer, &which.node).await?;
+        let id = machine_of_node(&app, &viewer, &which.cluster, &which.node).await?;
         request.id_prefix.clone_from(&id);
         Some(id)
     };
@@ -115,24 +115,6 @@ pub(super) async fn list(
     let (cycle, computed) = (page.value.cycle, instant(page.value.computed_at_unix_nanos));
     let body = List { shard, cycle, computed_at_unix_nanos: computed, total, next, machines };
     Ok(Answer::at(page.at, body).into_response())
-}
-
-/// The machine behind a node, looked for in every cluster that the viewer sees.
-async fn machine_of_node(app: &Shared, viewer: &Viewer, node: &str) -> Result<String, Refusal> {
-    let mut failed = None;
-    for cluster in app.sources.clusters.ids()?.filter(|id| viewer.sees(id)) {
-        match app.sources.clusters.places(cluster).await {
-            Ok(places) => {
-                if let Some(machine) = places.value.get(node) {
-                    return Ok(machine.clone());
-                }
-            }
-            Err(refusal) => failed = Some(refusal),
-        }
-    }
-    // Not found is only said when everybody was asked.
-    let unknown = || Refusal::NotFound(format!("no UpcomingNode stands for a node {node:?}"));
-    Err(failed.unwrap_or_else(unknown))
 }
 
 #[derive(Serialize)]

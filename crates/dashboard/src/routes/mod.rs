@@ -4,6 +4,7 @@ mod clusters;
 mod config;
 mod decisions;
 mod explain;
+mod fanout;
 mod finops;
 mod fleet;
 mod machines;
@@ -15,6 +16,7 @@ mod shards;
 mod stream;
 mod topology;
 mod whatif;
+mod whereabouts;
 
 use std::sync::Arc;
 

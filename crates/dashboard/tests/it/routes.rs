@@ -241,6 +241,18 @@ async fn a_machine_is_found_by_its_node() {
     assert_eq!(unsure.status, StatusCode::BAD_GATEWAY);
 }
 
+/// With time that jumps whenever everybody waits.
+#[tokio::test(start_paused = true)]
+async fn silent_clusters_are_waited_for_together() {
+    let stubs = Stubs::start().await;
+    stubs.kube.set(Mood::Hanging);
+    let viewed = Viewed::start(stubs.config()).await;
+    let begun = Instant::now();
+    let unsure = viewed.get("/api/v1/machines?shard=shard-0&node=node-7").await;
+    assert_eq!(unsure.status, StatusCode::BAD_GATEWAY, "{}", unsure.text);
+    assert!(begun.elapsed() < Duration::from_secs(45), "{:?}", begun.elapsed());
+}
+
 #[tokio::test]
 async fn bad_parameters_and_unknown_things_are_told_apart() {
     let stubs = Stubs::start().await;
