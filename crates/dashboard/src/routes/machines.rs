@@ -8,7 +8,10 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use bigfleet_wire::v1alpha1::{ListMachinesRequest, Machine as WireMachine, MachineView};
 use serde::{Deserialize, Serialize};
 
-use super::{Shared, whereabouts::machine_of_node};
+use super::{
+    Shared,
+    whereabouts::{machine_of_node, shard_of_machine},
+};
 use crate::{
     api::{
         Answer, Params, Refusal,
@@ -86,17 +89,33 @@ pub(super) async fn list(
     viewer: Viewer,
     Params(which): Params<Which>,
 ) -> Result<impl IntoResponse, Refusal> {
-    let shard = required("shard", &which.shard)?;
+    let mut shard = required("shard", &which.shard)?.to_owned();
     viewer.check(&which.cluster)?;
     let mut request = which.request()?;
     let exactly = if which.node.is_empty() {
         None
     } else {
+        app.sources.shards.find(&shard).await?;
         let id = machine_of_node(&app, &viewer, &which.cluster, &which.node).await?;
+        match shard_of_machine(&app, &viewer, &shard, &id).await {
+            Ok((other, _)) => shard = other,
+            // A node may outlive its machine: then no shard has any.
+            Err(Refusal::NotFound(_)) => {}
+            Err(refusal) => return Err(refusal),
+        }
         request.id_prefix.clone_from(&id);
         Some(id)
     };
-    let page = app.sources.shards.machines(shard, request).await?;
+    let mut page = app.sources.shards.machines(&shard, request.clone()).await?;
+    let nothing = page.value.machines.is_empty() && page.value.next_page_token.is_empty();
+    // A whole id, of which nobody needs to know the shard.
+    if exactly.is_none() && nothing && !which.prefix.is_empty() && which.page.is_empty() {
+        let found = shard_of_machine(&app, &viewer, &shard, &which.prefix).await;
+        if let Some((other, _)) = found.ok().filter(|(other, _)| *other != shard) {
+            page = app.sources.shards.machines(&other, request).await?;
+            shard = other;
+        }
+    }
     let machines = page.value.machines.iter().filter_map(with_machine);
     let machines = machines.filter(|(_, machine)| viewer.sees(&machine.cluster));
     let machines =
@@ -113,7 +132,7 @@ pub(super) async fn list(
     let next = Some(&page.value.next_page_token).filter(|next| !next.is_empty());
     let next = next.map(|token| BASE64_URL_SAFE_NO_PAD.encode(token));
     let (cycle, computed) = (page.value.cycle, instant(page.value.computed_at_unix_nanos));
-    let body = List { shard, cycle, computed_at_unix_nanos: computed, total, next, machines };
+    let body = List { shard: &shard, cycle, computed_at_unix_nanos: computed, total, next, machines };
     Ok(Answer::at(page.at, body).into_response())
 }
 
@@ -130,7 +149,8 @@ pub(super) async fn detail(
     viewer: Viewer,
     Path((shard, id)): Path<(String, String)>,
 ) -> Result<impl IntoResponse, Refusal> {
-    let answer = app.sources.shards.machine(&shard, &id).await?;
+    app.sources.shards.find(&shard).await?;
+    let (shard, answer) = shard_of_machine(&app, &viewer, &shard, &id).await?;
     let known = answer.value.view.as_ref().and_then(with_machine);
     let (view, machine) =
         known.ok_or_else(|| Refusal::NotFound(format!("no machine {id:?} in {shard}")))?;

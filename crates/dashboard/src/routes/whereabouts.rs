@@ -1,9 +1,14 @@
-//! Where a machine is, for somebody who knows only its node.
+//! Where a machine is, for somebody who knows only its id or its node.
+
+use std::sync::Arc;
+
+use bigfleet_wire::v1alpha1::GetMachineResponse;
 
 use super::{Shared, fanout::first};
 use crate::{
     api::{Refusal, Source},
     auth::Viewer,
+    source::coalesce::Fetched,
 };
 
 /// The machine behind a node of this cluster, or of any that the viewer sees.
@@ -20,4 +25,32 @@ pub(super) async fn machine_of_node(
     let found = first(Source::Kubeconfig, ids, ask, |_, places| places.value.get(node).cloned());
     let unknown = || Refusal::NotFound(format!("no UpcomingNode stands for a node {node:?}"));
     found.await?.ok_or_else(unknown)
+}
+
+/// A machine, and the shard that has it: the one that was asked, or else any other.
+pub(super) async fn shard_of_machine(
+    app: &Shared,
+    viewer: &Viewer,
+    shard: &str,
+    machine: &str,
+) -> Result<(String, Arc<Fetched<GetMachineResponse>>), Refusal> {
+    let shards = &app.sources.shards;
+    let missed = match shards.machine(shard, machine).await {
+        Ok(answer) => return Ok((shard.to_owned(), answer)),
+        Err(missed) => missed,
+    };
+    let listed = shards.listed().await?;
+    let others = listed.iter().map(|entry| entry.shard_id.clone()).filter(|id| id != shard);
+    let ask = |id: String| async move { shards.machine(&id, machine).await };
+    let seen = |id: &str, answer: &Arc<Fetched<GetMachineResponse>>| {
+        let machine = answer.value.view.as_ref()?.machine.as_ref()?;
+        viewer.sees(&machine.cluster).then(|| (id.to_owned(), answer.clone()))
+    };
+    let found = first(Source::Shard, others.collect(), ask, seen).await;
+    match (found, missed) {
+        (Ok(Some(found)), _) => Ok(found),
+        // Not found is only said when everybody was asked.
+        (Err(failed), Refusal::NotFound(_)) => Err(failed),
+        (_, missed) => Err(missed),
+    }
 }

@@ -7,7 +7,10 @@ use bigfleet_dashboard::{ROUTES, Source};
 use http::StatusCode;
 use tokio::time::Instant;
 
-use crate::rig::{Answered, Mood, Stubs, Viewed, loopback};
+use crate::{
+    rig::{Answered, Mood, Stubs, Viewed, lead, loopback},
+    shard::{Shard, machine},
+};
 
 pub(crate) const MOUNTS: [&str; 2] = ["/api/v1", "/api"];
 
@@ -239,6 +242,39 @@ async fn a_machine_is_found_by_its_node() {
     // Not found is not said while a cluster could not be asked.
     let unsure = viewed.get("/api/v1/machines?shard=shard-0&node=other").await;
     assert_eq!(unsure.status, StatusCode::BAD_GATEWAY);
+}
+
+/// Everything that leads to a machine knows its id, and not always its shard.
+#[tokio::test]
+async fn a_machine_is_found_in_whichever_shard_it_is() {
+    let (stubs, other) = (Stubs::start().await, Shard::start().await);
+    let (here, there) = (stubs.shard.addr.to_string(), other.addr.to_string());
+    lead(&stubs.coordinator, &[("shard-0", &here), ("shard-1", &there)]);
+    stubs.shard.script.machines.send_replace(vec![machine("m-2", "prod-a")]);
+    other.script.machines.send_replace(vec![machine("m-1", "prod-a"), machine("m-10", "prod-a")]);
+    let viewed = Viewed::start(stubs.config()).await;
+    let ids = |list: &serde_json::Value| -> Vec<String> {
+        let rows = list["machines"].as_array().unwrap().iter();
+        rows.map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    };
+    for shard in ["shard-0", "shard-1"] {
+        let found = viewed.ok(&format!("/api/v1/machines?shard={shard}&node=node-7")).await;
+        assert_eq!((&found["shard"], ids(&found)), (&"shard-1".into(), vec!["m-1".to_owned()]));
+        let found = viewed.ok(&format!("/api/v1/machines?shard={shard}&prefix=m-10")).await;
+        assert_eq!((&found["shard"], ids(&found)), (&"shard-1".into(), vec!["m-10".to_owned()]));
+        let found = viewed.ok(&format!("/api/v1/machines/{shard}/m-1")).await;
+        assert_eq!((&found["shard"], &found["machine"]["id"]), (&"shard-1".into(), &"m-1".into()));
+    }
+    // What the asked shard has stays there.
+    let own = viewed.ok("/api/v1/machines?shard=shard-0&prefix=m-").await;
+    assert_eq!((&own["shard"], ids(&own)), (&"shard-0".into(), vec!["m-2".to_owned()]));
+    let none = viewed.ok("/api/v1/machines?shard=shard-0&prefix=m-7").await;
+    assert_eq!((&none["shard"], ids(&none).len()), (&"shard-0".into(), 0));
+    assert_eq!(viewed.get("/api/v1/machines/shard-0/m-7").await.status, StatusCode::NOT_FOUND);
+    // While a shard does not answer, nobody knows what it has.
+    other.set(Mood::Failing);
+    let unsure = viewed.get("/api/v1/machines/shard-0/m-8").await;
+    assert_eq!(unsure.status, StatusCode::BAD_GATEWAY, "{}", unsure.text);
 }
 
 /// With time that jumps whenever everybody waits.
