@@ -187,9 +187,11 @@ async fn numbers(app: &Shared, coordinator: &mut Coordinator, warnings: &mut Vec
     coordinator.pending_instructions_total = sum(&pending.value);
     // Followers export 0.
     coordinator.last_export_unix_seconds = greatest(&export.value).filter(|at| *at > 0.0);
-    let transfers = by(&transfers.value).into_iter();
-    coordinator.transfers_by_phase =
-        Some(transfers.map(|(phase, count)| (phase.to_owned(), count)).collect());
+    // A coordinator exports every phase: where there is none, nobody scrapes one.
+    coordinator.transfers_by_phase = (!transfers.value.is_empty()).then(|| {
+        let transfers = by(&transfers.value).into_iter();
+        transfers.map(|(phase, count)| (phase.to_owned(), count)).collect()
+    });
     coordinator.recovering = greatest(&recovering.value).map(|recovering| recovering > 0.0);
 }
 

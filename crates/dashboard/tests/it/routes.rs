@@ -156,6 +156,8 @@ async fn nothing_is_zero_because_it_is_unknown() {
     assert!(overview["sampledAtUnixNanos"].is_null() && overview["shards"].is_null());
     let unknown = viewed.get("/api/v1/shards/shard-0").await;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+    let topology = viewed.ok("/api/v1/topology").await;
+    assert!(topology["coordinator"]["transfersByPhase"].is_null(), "{topology}");
 }
 
 #[tokio::test]
