@@ -29,7 +29,7 @@ struct Row<'a> {
     dollars_per_hour: Option<f64>,
     paused: Option<bool>,
     fenced: Option<bool>,
-    live: bool,
+    live: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -76,7 +76,7 @@ pub(super) async fn list(State(app): State<Shared>) -> Result<impl IntoResponse,
             dollars_per_hour: value(&cost, pod),
             paused: value(&paused, pod).map(|paused| paused > 0.0),
             fenced: value(&fenced, pod).map(|fenced| fenced > 0.0),
-            live: value(&moved, pod).is_some_and(|moved| moved > 0.0),
+            live: value(&moved, pod).map(|moved| moved > 0.0),
         })
         .collect();
     Ok(asked.answer(List { shards, age }).into_response())
@@ -148,7 +148,7 @@ pub(super) async fn detail(
             dollars_per_hour: sum(&cost.value),
             paused: sum(&paused.value).map(|paused| paused > 0.0),
             fenced: sum(&fenced.value).map(|fenced| fenced > 0.0),
-            live: sum(&moved.value).is_some_and(|moved| moved > 0.0),
+            live: sum(&moved.value).map(|moved| moved > 0.0),
         },
         cycle_p99_by_phase_seconds: by(&phases.value),
         machines_by_state: by(&states.value),

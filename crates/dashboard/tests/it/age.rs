@@ -68,7 +68,8 @@ async fn what_is_old_says_how_old_it_is() {
 async fn a_shard_is_as_old_as_its_own_samples() {
     let stubs = Stubs::start().await;
     stubs.prometheus.say("1700000100");
-    stubs.prometheus.say_of("silent", "1700000000");
+    let silent = (json!({ "pod": "silent" }), &[Some("1700000000")][..]);
+    stubs.prometheus.tell("pod=\"silent\"", &[silent]);
     let viewed = Viewed::start(stubs.config()).await;
     for (path, at) in [
         ("/shards", 1_700_000_100),

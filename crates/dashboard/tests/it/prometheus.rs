@@ -1,4 +1,4 @@
-//! A Prometheus that knows one series, which has every label.
+//! A Prometheus that knows one series, which has every label, unless it is told others.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -19,12 +19,16 @@ struct Script {
     mood: Mood,
     /// What every value is.
     value: String,
-    /// What it is for one pod.
-    of_pod: Option<(String, String)>,
     /// Whether it knows anything.
     empty: bool,
+    /// Series by what is in the question.
+    told: Vec<(&'static str, Vec<Series>)>,
     asked: Vec<String>,
 }
+
+/// Labels, and values by instant.
+#[derive(Clone)]
+struct Series(Value, Vec<Option<&'static str>>);
 
 pub(crate) struct Prometheus {
     pub(crate) addr: SocketAddr,
@@ -36,8 +40,8 @@ impl Prometheus {
         let script = Script {
             mood: Mood::Good,
             value: "3".to_owned(),
-            of_pod: None,
             empty: false,
+            told: Vec::new(),
             asked: Vec::new(),
         };
         let script = Arc::new(watch::Sender::new(script));
@@ -59,13 +63,16 @@ impl Prometheus {
         self.script.send_modify(|script| value.clone_into(&mut script.value));
     }
 
-    pub(crate) fn say_of(&self, pod: &str, value: &str) {
-        let of_pod = Some((format!("pod=\"{pod}\""), value.to_owned()));
-        self.script.send_modify(|script| script.of_pod = of_pod);
-    }
-
     pub(crate) fn know_nothing(&self) {
         self.script.send_modify(|script| script.empty = true);
+    }
+
+    /// Knows these series alone where a question contains this text: of each its labels, and its
+    /// values from the first instant on, or now.
+    pub(crate) fn tell(&self, of: &'static str, series: &[(Value, &[Option<&'static str>])]) {
+        let series = series.iter().map(|(labels, values)| Series(labels.clone(), values.to_vec()));
+        let series = series.collect();
+        self.script.send_modify(|script| script.told.push((of, series)));
     }
 
     pub(crate) fn asked(&self) -> Vec<String> {
@@ -76,40 +83,51 @@ impl Prometheus {
 type Scripted = State<Arc<watch::Sender<Script>>>;
 type Params = Query<std::collections::HashMap<String, String>>;
 
-async fn answer(script: &watch::Sender<Script>, params: &Params, values: Value) -> Response {
+async fn answer(
+    script: &watch::Sender<Script>,
+    params: &Params,
+    values: impl Fn(&[Option<&str>]) -> Value,
+) -> Response {
     let now = script.borrow().clone();
-    script.send_modify(|script| script.asked.push(params["query"].clone()));
+    let query = params["query"].clone();
+    let told = now.told.iter().find(|(of, _)| query.contains(of)).map(|(_, series)| series.clone());
+    script.send_modify(|script| script.asked.push(query));
     match now.mood {
         Mood::Failing => (StatusCode::INTERNAL_SERVER_ERROR, "broken").into_response(),
         Mood::Hanging => std::future::pending().await,
         Mood::Good => {
-            let mut series = json!({"metric": {
+            let series = |labels: &Value, of: &[Option<&str>]| {
+                let mut series = json!({ "metric": labels });
+                let values = values(of);
+                series.as_object_mut().unwrap().extend(values.as_object().unwrap().clone());
+                series
+            };
+            let labels = json!({
                 "pod": "shard-0", "state": "idle", "capacity_type": "spot", "kind": "Delete",
                 "interruption_penalty_bucket": "pinned", "reason": "no_matching_supply",
                 "phase": "phase1", "outcome": "success",
-            }});
-            series.as_object_mut().unwrap().extend(values.as_object().unwrap().clone());
-            let result = if now.empty { json!([]) } else { json!([series]) };
+            });
+            let result = match told {
+                Some(told) => told.iter().map(|Series(labels, of)| series(labels, of)).collect(),
+                None if now.empty => json!([]),
+                None => json!([series(&labels, &[Some(now.value.as_str())])]),
+            };
             Json(json!({"status": "success", "data": {"result": result}})).into_response()
         }
     }
 }
 
-impl Script {
-    /// The value that is asked for.
-    fn value(&self, params: &Params) -> String {
-        let of_pod = self.of_pod.iter().find(|(pod, _)| params["query"].contains(pod));
-        of_pod.map_or(&self.value, |(_, value)| value).clone()
-    }
-}
-
 async fn query(State(script): Scripted, params: Params) -> Response {
-    let value = script.borrow().value(&params);
-    answer(&script, &params, json!({"value": [1_700_000_000.5, value]})).await
+    answer(&script, &params, |values| json!({"value": [1_700_000_000.5, values[0]]})).await
 }
 
 async fn query_range(State(script): Scripted, params: Params) -> Response {
-    let value = script.borrow().value(&params);
-    let start: i64 = params["start"].parse().unwrap();
-    answer(&script, &params, json!({"values": [[start, value]]})).await
+    let number = |name: &str| -> i64 { params[name].parse().unwrap() };
+    let (start, step) = (number("start"), number("step"));
+    let values = |values: &[Option<&str>]| {
+        let instants = (0..).map(|at| start + at * step);
+        let known = instants.zip(values).filter_map(|(at, value)| Some(json!([at, (*value)?])));
+        json!({ "values": known.collect::<Vec<_>>() })
+    };
+    answer(&script, &params, values).await
 }

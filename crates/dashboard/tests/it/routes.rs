@@ -160,6 +160,25 @@ async fn nothing_is_zero_because_it_is_unknown() {
     assert!(topology["coordinator"]["transfersByPhase"].is_null(), "{topology}");
 }
 
+/// A rate needs two samples: one that has just begun is not at rest.
+#[tokio::test]
+async fn whether_a_shard_is_live_can_be_unknown() {
+    let stubs = Stubs::start().await;
+    let viewed = Viewed::start(stubs.config()).await;
+    stubs.prometheus.tell("rate(bigfleet_shard_cycle_duration_seconds_count", &[]);
+    let list = viewed.ok("/api/v1/shards").await;
+    assert_eq!(
+        (&list["shards"][0]["pod"], &list["shards"][0]["live"]),
+        (&"shard-0".into(), &().into())
+    );
+    assert!(viewed.ok("/api/v1/shards/shard-0").await["live"].is_null());
+    let other = Stubs::start().await;
+    other.prometheus.say("0");
+    let viewed = Viewed::start(other.config()).await;
+    assert_eq!(viewed.ok("/api/v1/shards").await["shards"][0]["live"], false);
+    assert_eq!(viewed.ok("/api/v1/shards/shard-0").await["live"], false);
+}
+
 #[tokio::test]
 async fn numbers_come_through() {
     let stubs = Stubs::start().await;
