@@ -180,6 +180,23 @@ async fn whether_a_shard_is_live_can_be_unknown() {
 }
 
 #[tokio::test]
+async fn what_is_only_on_offer_is_no_part_of_the_idle_share() {
+    let stubs = Stubs::start().await;
+    let of = |state: &str| serde_json::json!({"capacity_type": "spot", "state": state});
+    stubs.prometheus.tell(
+        "sum by (capacity_type,state) (bigfleet_shard_inventory_machines)",
+        &[
+            (of("idle"), &[Some("20")]),
+            (of("configured"), &[Some("80")]),
+            (of("speculative"), &[Some("900")]),
+        ],
+    );
+    let viewed = Viewed::start(stubs.config()).await;
+    let totals = &viewed.ok("/api/v1/finops/snapshot").await["totals"];
+    assert_eq!((&totals["idleShare"], &totals["machines"]), (&0.2.into(), &1000.0.into()));
+}
+
+#[tokio::test]
 async fn numbers_come_through() {
     let stubs = Stubs::start().await;
     let viewed = Viewed::start(stubs.config()).await;

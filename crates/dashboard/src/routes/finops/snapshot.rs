@@ -123,13 +123,16 @@ pub(crate) async fn snapshot(State(app): State<Shared>) -> Result<impl IntoRespo
     let known = !machines.value.is_empty();
     let configured_matrix = matrix(&configured.value, &buckets)
         .or_else(|| known.then(|| vec![vec![NONE; buckets.len()]; CAPACITY_TYPES.len()]));
-    let in_state = |state: &str| {
+    let number_of = |wanted: &dyn Fn(&str) -> bool| {
         let of_state =
             states.value.iter().filter(|one| one.labels.get(1).is_some_and(|s| s == state));
         known.then(|| of_state.map(|one| finite(one.value)).sum::<Option<f64>>()).flatten()
     };
+    let in_state = |state: &str| number_of(&|other| other == state);
     let total = sum(&states.value);
-    let (idle, all) = (in_state("idle"), total.filter(|all| *all > 0.0));
+    // What is only on offer has no host, and is not idle either.
+    let hosts = number_of(&|state| state != "speculative").filter(|hosts| *hosts > 0.0);
+    let idle = in_state("idle");
     let mut red_flags = Vec::new();
     red_flags.extend(pinned_flag(&pinned.value));
     red_flags.extend(rising_flag(&rates.value));
@@ -145,7 +148,7 @@ pub(crate) async fn snapshot(State(app): State<Shared>) -> Result<impl IntoRespo
             machines: total,
             configured: in_state("configured"),
             idle,
-            idle_share: idle.zip(all).map(|(idle, all)| idle / all),
+            idle_share: idle.zip(hosts).map(|(idle, hosts)| idle / hosts),
             dollars_per_hour: sum(&cost.value),
             demand_rows: sum(&demand.value),
         },
