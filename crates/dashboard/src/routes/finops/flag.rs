@@ -62,7 +62,7 @@ pub(super) fn rising(pods: Vec<String>, created: f64, deleted: f64) -> Flag {
 pub(super) fn is_rising(created: [Option<f64>; 2], deleted: [Option<f64>; 2]) -> bool {
     // A fifth more than before: less is noise.
     let rises = |[before, now]: [Option<f64>; 2]| {
-        now.is_some_and(|now| now > 0.0 && now > 1.2 * before.unwrap_or(0.0))
+        before.zip(now).is_some_and(|(before, now)| now > 0.0 && now > 1.2 * before)
     };
     rises(created) && rises(deleted)
 }
@@ -74,8 +74,10 @@ mod tests {
     #[test]
     fn both_must_rise() {
         let (up, flat, none) = ([Some(0.1), Some(0.3)], [Some(0.1), Some(0.1)], [None, None]);
-        assert!(is_rising(up, up) && is_rising([None, Some(0.1)], up));
-        for other in [flat, none, [Some(0.2), Some(0.1)], [Some(0.0), Some(0.0)]] {
+        assert!(is_rising(up, up) && is_rising([Some(0.0), Some(0.1)], up));
+        // What was before is not known to have been less.
+        for other in [flat, none, [None, Some(0.1)], [Some(0.2), Some(0.1)], [Some(0.0), Some(0.0)]]
+        {
             assert!(!is_rising(up, other) && !is_rising(other, up), "{other:?}");
         }
     }

@@ -12,7 +12,8 @@ use super::{
         numbers::{Age, By, ByTwo, age, by, by_two, sum},
     },
     flag::{
-        BESIDE_RESERVED, CHEAPER, Flag, PAST_HOLD, Unchecked, is_rising, pinned_on_spot, rising,
+        BESIDE_RESERVED, CHEAPER, Flag, PAST_HOLD, RISING, Unchecked, is_rising, pinned_on_spot,
+        rising,
     },
 };
 use crate::{
@@ -98,8 +99,7 @@ pub(crate) async fn snapshot(State(app): State<Shared>) -> Result<impl IntoRespo
     let pinned = Query::new(names::MACHINES, How::Sum, &["pod"])
         .matching("capacity_type", "spot")
         .matching(BUCKET, "pinned");
-    let quarter = Duration::from_secs(COMPARED.into());
-    let windows = Span::until(Timestamp::now(), quarter, quarter);
+    let windows = windows(Timestamp::now());
     let kinds = Query::new(names::ACTIONS, How::Rate(COMPARED), &["pod", "kind"]);
     let (configured, machines, states, demand, cost, actions, pinned, rates, age) = tokio::join!(
         of_state("configured"),
@@ -125,7 +125,7 @@ pub(crate) async fn snapshot(State(app): State<Shared>) -> Result<impl IntoRespo
         .or_else(|| known.then(|| vec![vec![NONE; buckets.len()]; CAPACITY_TYPES.len()]));
     let number_of = |wanted: &dyn Fn(&str) -> bool| {
         let of_state =
-            states.value.iter().filter(|one| one.labels.get(1).is_some_and(|s| s == state));
+            states.value.iter().filter(|one| one.labels.get(1).is_some_and(|state| wanted(state)));
         known.then(|| of_state.map(|one| finite(one.value)).sum::<Option<f64>>()).flatten()
     };
     let in_state = |state: &str| number_of(&|other| other == state);
@@ -135,10 +135,12 @@ pub(crate) async fn snapshot(State(app): State<Shared>) -> Result<impl IntoRespo
     let idle = in_state("idle");
     let mut red_flags = Vec::new();
     red_flags.extend(pinned_flag(&pinned.value));
-    red_flags.extend(rising_flag(&rates.value));
+    let (rising, unknown) = rising_flag(&rates.value);
+    red_flags.extend(rising);
     let per_shard = |id| Unchecked { id, why: "looked for one shard at a time".to_owned() };
     let mut unchecked: Vec<Unchecked> =
         [PAST_HOLD, BESIDE_RESERVED, CHEAPER].into_iter().map(per_shard).collect();
+    unchecked.extend(unknown);
     if !known {
         let why = "no shard's machines are in the metrics".to_owned();
         unchecked.push(Unchecked { id: super::flag::PINNED_ON_SPOT, why });
@@ -175,21 +177,40 @@ fn pinned_flag(samples: &[Sample]) -> Option<Flag> {
     (machines > 0.0).then(|| pinned_on_spot(machines, pods))
 }
 
-fn rising_flag(tracks: &[Track]) -> Option<Flag> {
-    let mut kinds: BTreeMap<(&str, &str), [Option<f64>; 2]> = BTreeMap::new();
+/// Instants of which the first and the last are compared: minutes, so that the last is now.
+fn windows(now: Timestamp) -> Span {
+    Span::until(now, Duration::from_secs(COMPARED.into()), Duration::from_secs(60))
+}
+
+/// Whether it rises in any shard; and what is not known, for a shard of which there was no sample
+/// then has not risen since.
+fn rising_flag(tracks: &[Track]) -> (Option<Flag>, Option<Unchecked>) {
+    let mut pods: BTreeMap<&str, BTreeMap<&str, [Option<f64>; 2]>> = BTreeMap::new();
     for track in tracks {
-        if let ([pod, kind], [before, now]) = (track.labels.as_slice(), track.values.as_slice()) {
-            kinds.insert((pod, kind), [before.and_then(finite), now.and_then(finite)]);
+        if let ([pod, kind], [before, .., now]) = (track.labels.as_slice(), track.values.as_slice())
+        {
+            pods.entry(pod).or_default().insert(kind, [*before, *now]);
         }
     }
-    let of = |pod, kind| kinds.get(&(pod, kind)).copied().unwrap_or_default();
-    let mut pods: Vec<&str> = kinds.keys().map(|(pod, _)| *pod).collect();
-    pods.dedup();
-    pods.retain(|pod| is_rising(of(pod, "Provision"), of(pod, "Delete")));
-    let total = |kind| pods.iter().filter_map(|pod| of(pod, kind)[1]).sum();
+    let all = pods.len();
+    pods.retain(|_, kinds| kinds.values().any(|[before, _]| before.is_some()));
+    let unknown = all - pods.len();
+    let why = match (all, unknown) {
+        (0, _) => Some("no samples of half an hour".to_owned()),
+        (_, 0) => None,
+        _ => Some(format!("no samples of half an hour from {unknown} of {all} shards")),
+    };
+    // A kind that is not there, beside others that are, was never counted.
+    let of = |kinds: &BTreeMap<&str, [Option<f64>; 2]>, kind| {
+        let [before, now] = kinds.get(kind).copied().unwrap_or_default();
+        [before.map_or(NONE, finite), now.and_then(finite)]
+    };
+    pods.retain(|_, kinds| is_rising(of(kinds, "Provision"), of(kinds, "Delete")));
+    let total = |kind| pods.values().filter_map(|kinds| of(kinds, kind)[1]).sum();
     let (created, deleted) = (total("Provision"), total("Delete"));
-    let names = pods.iter().map(|&pod| pod.to_owned()).collect();
-    (!pods.is_empty()).then(|| rising(names, created, deleted))
+    let names = pods.keys().map(|&pod| pod.to_owned()).collect();
+    let flag = (!pods.is_empty()).then(|| rising(names, created, deleted));
+    (flag, why.map(|why| Unchecked { id: RISING, why }))
 }
 
 #[cfg(test)]
@@ -218,17 +239,47 @@ mod tests {
         let flag = pinned_flag(&[sample(&["a"], 0.0), sample(&["b"], 2.0)]).unwrap();
         assert_eq!((flag.value, flag.r#where), (2.0, vec!["b".to_owned()]));
         assert_eq!(pinned_flag(&[sample(&["a"], 0.0)]), None);
-        let track = |pod: &str, kind: &str, now| Track {
+        let track = |pod: &str, kind: &str, before, now| Track {
             labels: vec![pod.to_owned(), kind.to_owned()],
-            values: vec![Some(0.1), Some(now)],
+            values: vec![before, None, now],
         };
         let tracks = [
-            track("a", "Delete", 1.0),
-            track("a", "Provision", 1.0),
-            track("b", "Delete", 0.1),
-            track("b", "Provision", 1.0),
+            track("a", "Delete", Some(0.1), Some(1.0)),
+            track("a", "Provision", Some(0.1), Some(1.0)),
+            track("b", "Delete", Some(0.1), Some(0.1)),
+            track("b", "Provision", Some(0.1), Some(1.0)),
         ];
-        assert_eq!(rising_flag(&tracks).unwrap().r#where, ["a"]);
-        assert_eq!(rising_flag(&tracks[2..]), None);
+        assert_eq!(rising_flag(&tracks).0.unwrap().r#where, ["a"]);
+        assert_eq!(rising_flag(&tracks[2..]).0, None);
+        assert!(rising_flag(&tracks).1.is_none());
+        // A kind that began beside another that was there already.
+        let began = [track("a", "Delete", None, Some(1.0)), tracks[1].clone()];
+        assert_eq!(rising_flag(&began).0.unwrap().r#where, ["a"]);
+    }
+
+    #[test]
+    fn what_was_before_is_known_or_not_compared() {
+        let began = |pod: &str, kind: &str, before| Track {
+            labels: vec![pod.to_owned(), kind.to_owned()],
+            values: vec![before, Some(1.0)],
+        };
+        let new = [began("a", "Delete", None), began("a", "Provision", None)];
+        let (flag, unchecked) = rising_flag(&new);
+        assert_eq!(flag, None);
+        assert_eq!(unchecked.unwrap().why, "no samples of half an hour from 1 of 1 shards");
+        let beside = [new.to_vec(), vec![began("b", "Delete", Some(1.0))]].concat();
+        let (flag, unchecked) = rising_flag(&beside);
+        assert_eq!(flag, None);
+        assert_eq!(unchecked.unwrap().why, "no samples of half an hour from 1 of 2 shards");
+        let (flag, unchecked) = rising_flag(&[]);
+        assert_eq!((flag, unchecked.unwrap().id), (None, RISING));
+    }
+
+    #[test]
+    fn the_last_minutes_are_those_before_now() {
+        let now: Timestamp = "2026-01-01T12:14:30Z".parse().unwrap();
+        let windows = windows(now);
+        assert_eq!(windows.end(), now.as_second() - 30);
+        assert_eq!(windows.end() - windows.start, i64::from(COMPARED));
     }
 }
