@@ -64,6 +64,26 @@ pub(super) fn tracks_by(tracks: &[Track]) -> BTreeMap<&str, Vec<Option<f64>>> {
     tracks.iter().map(|track| (label(&track.labels), values(track))).collect()
 }
 
+/// Values of tracks that are parts of one whole. A process shows only those parts that it has had
+/// since its start: where any part is known, one without a sample is 0.
+pub(super) fn levels(tracks: &[Track]) -> impl Iterator<Item = (&Track, Vec<Option<f64>>)> {
+    let count = tracks.iter().map(|track| track.values.len()).max().unwrap_or(0);
+    let known = |at| tracks.iter().any(|track| track.values.get(at).copied().flatten().is_some());
+    let known: Vec<bool> = (0..count).map(known).collect();
+    tracks.iter().map(move |track| {
+        let level = |(value, known): (&Option<f64>, &bool)| match value {
+            Some(value) => finite(*value),
+            None => known.then_some(0.0),
+        };
+        (track, track.values.iter().zip(&known).map(level).collect())
+    })
+}
+
+/// The same by the first label.
+pub(super) fn levels_by(tracks: &[Track]) -> BTreeMap<&str, Vec<Option<f64>>> {
+    levels(tracks).map(|(track, values)| (label(&track.labels), values)).collect()
+}
+
 /// The only track; all gaps where there is none.
 pub(super) fn only_track(tracks: &[Track], count: usize) -> Vec<Option<f64>> {
     tracks.first().map_or_else(|| vec![None; count], values)
@@ -105,5 +125,26 @@ impl Age {
             sampled_at_unix_nanos: sampled.map(|seconds| (seconds * 1e9) as i64),
             scrape_interval_seconds: only(&asked.take(interval)?.value),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_nothing_where_another_is_known() {
+        let track = |name: &str, values: &[Option<f64>]| Track {
+            labels: vec![name.to_owned()],
+            values: values.to_vec(),
+        };
+        let tracks = [
+            track("idle", &[None, Some(4.0), Some(5.0), None, None]),
+            track("draining", &[None, None, Some(1.0), None, Some(f64::NAN)]),
+        ];
+        let levels = levels_by(&tracks);
+        assert_eq!(levels["idle"], [None, Some(4.0), Some(5.0), None, Some(0.0)]);
+        assert_eq!(levels["draining"], [None, Some(0.0), Some(1.0), None, None]);
+        assert!(levels_by(&[]).is_empty());
     }
 }

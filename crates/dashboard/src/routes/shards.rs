@@ -11,7 +11,9 @@ use serde::Serialize;
 use super::{
     Shared,
     fleet::{DAY, OverTime},
-    numbers::{Age, By, ByTwo, age, age_of, by, by_two, only_track, sum, tracks_by},
+    numbers::{
+        Age, By, ByTwo, age, age_of, by, by_two, levels_by, only_track, sum, tracks_by,
+    },
 };
 use crate::{
     api::{Asked, Params, Refusal},
@@ -212,7 +214,7 @@ pub(super) async fn trends(
         timestamps: span.instants().collect(),
         cycle_p99_seconds: only_track(&cycle.value, span.count),
         action_rates: tracks_by(&actions.value),
-        machines_by_state: tracks_by(&machines.value),
+        machines_by_state: levels_by(&machines.value),
         shortfalls: only_track(&shortfalls.value, span.count),
         dollars_per_hour: only_track(&cost.value, span.count),
         step_seconds: span.step,

@@ -196,6 +196,23 @@ async fn what_is_only_on_offer_is_no_part_of_the_idle_share() {
     assert_eq!((&totals["idleShare"], &totals["machines"]), (&0.2.into(), &1000.0.into()));
 }
 
+/// A process exports only what it has had since its start.
+#[tokio::test]
+async fn what_a_process_never_had_is_nothing_over_time() {
+    let stubs = Stubs::start().await;
+    let of = |state: &str| serde_json::json!({"capacity_type": "spot", "state": state});
+    let (always, late) = ([Some("1"), Some("1"), Some("1")], [None, None, Some("2")]);
+    for metric in ["bigfleet_shard_cost_dollars_per_hour", "bigfleet_shard_inventory_machines"] {
+        stubs.prometheus.tell(metric, &[(of("configured"), &always), (of("draining"), &late)]);
+    }
+    let viewed = Viewed::start(stubs.config()).await;
+    let expected = serde_json::json!([0.0, 0.0, 2.0, null]);
+    let trend = viewed.ok("/api/v1/finops/trend?duration=3h&step=1h").await;
+    assert_eq!(trend["series"][1]["values"], expected, "{trend}");
+    let trends = viewed.ok("/api/v1/shards/shard-0/trends?duration=3m&step=1m").await;
+    assert_eq!(trends["machinesByState"]["draining"], expected, "{trends}");
+}
+
 #[tokio::test]
 async fn numbers_come_through() {
     let stubs = Stubs::start().await;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::super::{
     Shared,
     fleet::OverTime,
-    numbers::{Age, age, values},
+    numbers::{Age, age, levels},
 };
 use crate::{
     api::{Asked, Params, Refusal, params::Over},
@@ -50,10 +50,11 @@ pub(crate) async fn trend(
     let mut asked = Asked::new();
     let age = Age::new(&mut asked, age)?;
     let tracks = asked.take(tracks)?;
-    let series = tracks.value.iter().filter_map(|track| match track.labels.as_slice() {
-        [capacity_type, state] => Some(Series { capacity_type, state, values: values(track) }),
-        _ => None,
-    });
+    let series =
+        levels(&tracks.value).filter_map(|(track, values)| match track.labels.as_slice() {
+            [capacity_type, state] => Some(Series { capacity_type, state, values }),
+            _ => None,
+        });
     let body = Trend {
         timestamps: span.instants().collect(),
         series: series.collect(),
