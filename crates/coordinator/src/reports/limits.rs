@@ -3,6 +3,8 @@
 
 use bigfleet_wire::v1alpha1 as wire;
 
+use crate::state::MAX_TRANSFER_MACHINES;
+
 /// Longest id, in bytes.
 const MAX_ID: usize = 253;
 /// Longest label key: a DNS prefix, a slash, a name.
@@ -28,14 +30,20 @@ fn invalid(field: &str, why: impl Into<String>) -> Result<(), Invalid> {
     Err(Invalid { field: field.to_owned(), why: why.into() })
 }
 
-/// An id: 1–253 bytes of letters, digits, `.`, `_`, `-`.
-pub fn id(field: &str, text: &str) -> Result<(), Invalid> {
+/// A name of whatever characters: 1–253 bytes. A machine's is its provider's choice.
+pub fn name(field: &str, text: &str) -> Result<(), Invalid> {
     if text.is_empty() {
         return invalid(field, "empty; name it");
     }
     if text.len() > MAX_ID {
         return invalid(field, format!("{} bytes; shorten it to {MAX_ID}", text.len()));
     }
+    Ok(())
+}
+
+/// An id: a name of letters, digits, `.`, `_`, `-`.
+pub fn id(field: &str, text: &str) -> Result<(), Invalid> {
+    name(field, text)?;
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if !text.bytes().all(fits) {
         return invalid(field, format!("{text:?} has other characters than A-Z a-z 0-9 . _ -"));
@@ -119,12 +127,41 @@ pub fn report(report: &wire::ShardReport) -> Result<(), Invalid> {
     for held in [&report.releasing, &report.holdings].into_iter().flatten() {
         assignment(held)?;
     }
+    // Acks are not held against the report: what a donor cannot give must not cut it off.
     Ok(())
+}
+
+/// What a donor let go of, as far as it is to be replicated.
+pub fn released(ack: &wire::InstructAck) -> Result<(), Invalid> {
+    let machines = ack.machine_ids.len();
+    if machines > MAX_TRANSFER_MACHINES {
+        let why = format!("{machines} machines; {MAX_TRANSFER_MACHINES} are the most");
+        return invalid("machine_ids", why);
+    }
+    ack.machine_ids.iter().try_for_each(|machine| name("machine_ids", machine))?;
+    home("home_domain", ack.home_domain.as_ref()).map(drop)
 }
 
 fn assignment(held: &wire::Assignment) -> Result<(), Invalid> {
     held.clusters.iter().try_for_each(|cluster| id("clusters", cluster))?;
-    held.domains.iter().try_for_each(|one| domain(&one.topology_key, &one.topology_value))
+    held.domains.iter().try_for_each(|one| domain(&one.topology_key, &one.topology_value))?;
+    held.machines_in.iter().try_for_each(|one| {
+        name("machines_in.transfer_id", &one.transfer_id)?;
+        name("machines_in.machine_id", &one.machine_id)?;
+        let home = home("machines_in.home", one.home.as_ref())?;
+        id("machines_in.home.shard_id", &home.shard_id)
+    })
+}
+
+/// Where machines go back to: without one, nobody could own them again.
+fn home<'a>(
+    field: &str,
+    home: Option<&'a wire::DomainAssignment>,
+) -> Result<&'a wire::DomainAssignment, Invalid> {
+    let missing = || Invalid { field: field.to_owned(), why: "missing; set it".to_owned() };
+    let home = home.ok_or_else(missing)?;
+    domain(&home.topology_key, &home.topology_value)?;
+    Ok(home)
 }
 
 #[cfg(test)]
@@ -181,6 +218,65 @@ mod tests {
             let mut bad = good();
             breaks(&mut bad);
             assert!(report(&bad).is_err(), "{bad:?}");
+        }
+    }
+
+    fn home_of(key: &str, value: &str, shard: &str) -> wire::DomainAssignment {
+        wire::DomainAssignment {
+            topology_key: key.into(),
+            topology_value: value.into(),
+            shard_id: shard.into(),
+        }
+    }
+
+    /// All of it would be replicated, and go back to shards in every Assignment.
+    #[test]
+    fn machines_on_loan_are_checked_whole() {
+        let checked = |breaks: fn(&mut wire::TransferMachine)| {
+            let mut machine = wire::TransferMachine {
+                transfer_id: "t".into(),
+                machine_id: "aws:///i-0?/ä".into(),
+                home: Some(home_of("zone", "1", "b")),
+            };
+            breaks(&mut machine);
+            let held = wire::Assignment { machines_in: vec![machine], ..Default::default() };
+            let shard_id = "a".into();
+            report(&wire::ShardReport { shard_id, holdings: Some(held), ..Default::default() })
+        };
+        assert_eq!(checked(|_| {}), Ok(()));
+        let broken: [fn(&mut wire::TransferMachine); 8] = [
+            |machine| machine.transfer_id.clear(),
+            |machine| machine.transfer_id = "x".repeat(254),
+            |machine| machine.machine_id.clear(),
+            |machine| machine.machine_id = "x".repeat(254),
+            |machine| machine.home = None,
+            |machine| machine.home = Some(home_of("", "1", "b")),
+            |machine| machine.home = Some(home_of("zone", &"v".repeat(64), "b")),
+            |machine| machine.home = Some(home_of("zone", "1", "a/b")),
+        ];
+        for (index, breaks) in broken.into_iter().enumerate() {
+            assert!(checked(breaks).is_err(), "{index}");
+        }
+    }
+
+    #[test]
+    fn what_a_donor_let_go_of_is_checked() {
+        let ack = |machines: &[&str], home_domain| wire::InstructAck {
+            machine_ids: machines.iter().map(|&machine| machine.to_owned()).collect(),
+            home_domain,
+            ..Default::default()
+        };
+        let home = || Some(home_of("zone", "1", ""));
+        assert_eq!(released(&ack(&["m/1", "m 2"], home())), Ok(()));
+        let broken = [
+            ack(&["m"; 101], home()),
+            ack(&["m", ""], home()),
+            ack(&[&"x".repeat(254)], home()),
+            ack(&["m"], None),
+            ack(&["m"], Some(home_of("zone", &"v".repeat(64), ""))),
+        ];
+        for bad in broken {
+            assert!(released(&bad).is_err(), "{bad:?}");
         }
     }
 }

@@ -5,13 +5,11 @@ use std::collections::BTreeSet;
 use bigfleet_wire::v1alpha1::{self as wire, instruct_ack::Outcome};
 
 use super::{
-    Kept, Now, Rejected, Reports,
+    Kept, Now, Rejected, Reports, limits,
     pending::Acked,
     wire::{domain, holdings, keys, machine_ids, settled},
 };
-use crate::state::{
-    ClusterId, Command, Key, MAX_BATCH, MAX_TRANSFER_MACHINES, ShardId, State, TransferPhase,
-};
+use crate::state::{ClusterId, Command, Key, MAX_BATCH, ShardId, State, TransferPhase};
 
 /// A report that was taken: what to commit for it, and what its answer needs.
 #[derive(Debug)]
@@ -159,8 +157,8 @@ fn end_of_release(state: &State, ack: &wire::InstructAck) -> Option<Command> {
     }
     let id = id.into();
     match Outcome::try_from(ack.outcome) {
-        Ok(Outcome::Accepted) => match &ack.home_domain {
-            Some(home) if ack.machine_ids.len() <= MAX_TRANSFER_MACHINES => {
+        Ok(Outcome::Accepted) => match (&ack.home_domain, limits::released(ack)) {
+            (Some(home), Ok(())) => {
                 let machine_ids = machine_ids(&ack.machine_ids);
                 Some(Command::ReleaseTransfer { id, home: domain(home), machine_ids })
             }

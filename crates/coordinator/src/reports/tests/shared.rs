@@ -155,6 +155,24 @@ fn a_releasing_transfer_is_an_instruction_to_its_donor() {
     assert!(leader.commits.is_empty(), "said twice");
 }
 
+/// Names that cannot be replicated end the transfer, not the donor's word.
+#[test]
+fn what_cannot_be_moved_ends_its_transfer() {
+    let (mut leader, [a, ..]) = leader();
+    let home = a.as_ref().unwrap().domains[0].clone();
+    let long = wire::DomainAssignment { topology_value: "v".repeat(64), ..home.clone() };
+    for (cycle, (machine, home)) in (3..).zip([("x".repeat(254), home), ("m".to_owned(), long)]) {
+        leader.commit(&begin("t", TransferKind::Idle));
+        let mut gave = ack("t", Outcome::Accepted);
+        gave.machine_ids = vec![machine];
+        gave.home_domain = Some(home);
+        let acks = vec![gave];
+        leader.ok(&wire::ShardReport { instruction_acks: acks, ..shared("a", cycle, None) });
+        assert_eq!(leader.commits, [Command::EndTransfer { id: "t".into() }]);
+        assert!(leader.state.transfers().is_empty());
+    }
+}
+
 /// Fault matrix: reports delayed past a second transfer of the same machine have no effect.
 #[test]
 fn a_delayed_word_of_an_ended_transfer_is_not_about_the_next() {
