@@ -20,6 +20,7 @@
 //! | WAL cut at every byte of the tail; bit flip elsewhere | `disks::a_bit_that_flipped…` | `log::a_tail_cut_at_every_byte…`, `log::a_flipped_bit…` |
 //! | corrupt, truncated or foreign backup | | `bigfleetctl`: `restore::fault_corrupt_truncated_or_foreign_backup`; `backup::reader` |
 //! | restored from a backup, twice from one backup | `restored::fault_restored_from_an_export…` | `sim::recovery::fault_restored_from_a_backup…` |
+//! | provider down after a restore | | `sim::recovery::fault_provider_down…` |
 //! | old fleet left running beside a restored one | `restored` (`goes_not_back`) | `sim::recovery::fault_old_fleet_left_running…` |
 //! | an old replica returns with data after a restore | `restored` | `sim::recovery::fault_an_old_replica_returns…` |
 //! | report delayed past a leader change, a move back, a second transfer | | `reports::shared::step_6_a_delayed_word…`, `reports::shared::a_delayed_word_of_an_ended…`, `state/protocol` |

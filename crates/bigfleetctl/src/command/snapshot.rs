@@ -120,9 +120,16 @@ pub(super) async fn confirm(
              the backup's owners",
             shards.len()
         )];
+        // Who has said it the list does not tell: a shard that reports may have to wait for
+        // its provider, and one with a scope of its own is not waited for.
+        let mut refusal =
+            "be refused while a shard that shares its provider has not said what it holds"
+                .to_owned();
         if !silent.is_empty() {
-            plan.push(format!("be refused while these have not reported: {}", silent.join(", ")));
+            refusal.push_str("; these were not heard so far: ");
+            refusal.push_str(&silent.join(", "));
         }
+        plan.push(refusal);
         plan
     } else {
         Vec::new()

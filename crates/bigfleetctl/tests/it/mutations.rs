@@ -162,6 +162,21 @@ async fn a_shard_that_lives_is_removed_by_force_only() {
     ctl.run(&["remove-shard", "--shard", "s-0", "--yes", "--force"]).await.ok();
 }
 
+/// The list of shards does not tell who has said what it holds: no word of who is missing.
+#[tokio::test]
+async fn a_plan_to_confirm_accuses_nobody() {
+    let coordinator = willing().await;
+    let ctl = Ctl::to(&[coordinator.addr()]);
+    let plan = async || ctl.run(&["confirm-restore", "--dry-run"]).await.ok();
+    let heard = plan().await;
+    let says =
+        "would be refused while a shard that shares its provider has not said what it holds\n";
+    assert!(heard.ends_with(says), "{heard}");
+    shard(&coordinator, 0);
+    let silent = plan().await;
+    assert!(silent.ends_with("what it holds; these were not heard so far: s-0\n"), "{silent}");
+}
+
 #[tokio::test]
 async fn refusals_say_what_the_coordinator_said() {
     let coordinator = willing().await;

@@ -120,8 +120,14 @@ pub enum Refused {
     /// There was no restore.
     #[error("not recovering: no holdings are adopted")]
     NotRecovering,
-    /// Shards that have not been heard since the restore.
-    #[error("not heard since the restore: {}; start them, or remove-shard those that are gone", listed(.0))]
+    /// Shards that have not said what they hold since the restore. They may report all the
+    /// same: without a word of its provider a shard knows nothing for certain.
+    #[error(
+        "these have not said what they hold since the restore: {}; start those that are down; one \
+         that reports waits for its provider, see its log; remove-shard only those that are gone \
+         for good",
+        listed(.0)
+    )]
     HoldingsMissing(Vec<ShardId>),
 }
 
@@ -131,4 +137,21 @@ fn owned(owner: Option<&ShardId>) -> String {
 
 fn listed(shards: &[ShardId]) -> String {
     shards.iter().map(ShardId::as_str).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shard that reports may be among them: whoever removes it makes two owners.
+    #[test]
+    fn a_shard_without_holdings_is_not_called_gone() {
+        let missing = Refused::HoldingsMissing(vec!["a".into(), "b".into()]);
+        assert_eq!(
+            missing.to_string(),
+            "these have not said what they hold since the restore: a, b; start those that are down; \
+             one that reports waits for its provider, see its log; remove-shard only those that are \
+             gone for good"
+        );
+    }
 }

@@ -196,7 +196,7 @@ async fn recover(service: &Service, [a, b, c]: [&mut Holder; 3]) {
     assert!(refused.message().starts_with("recovering"), "{refused}");
     let missing = service.confirm().await.unwrap_err();
     assert_eq!(missing.code(), Code::FailedPrecondition);
-    assert!(missing.message().contains("not heard since the restore: a, b;"), "{missing}");
+    assert!(missing.message().contains("hold since the restore: a, b;"), "{missing}");
     let ack = service.hear(a).await.unwrap();
     assert!(!ack.want_holdings, "a has said it");
     service.settle(b).await;
@@ -213,6 +213,31 @@ async fn recover(service: &Service, [a, b, c]: [&mut Holder; 3]) {
     service.settle(&mut d).await;
     assert_eq!(service.counted("adoption_conflicts_total"), 1, "2 stays with b");
     service.settle(c).await;
+}
+
+/// It reports, and cannot say what it holds: a call of its predecessor may still arrive.
+#[test]
+fn fault_provider_down_after_a_restore() {
+    run(21, |seed| async move {
+        let mut group = Group::new(seed, 3).await;
+        let (leader, service, [mut a, mut b], backup) = a_fleet_with_a_backup(&group).await;
+        drop((leader, service));
+        let leader = run_the_runbook(&mut group, &backup, NOW).await;
+        let service = Service::of(&leader);
+        service.settle(&mut a).await;
+        for _ in 0..4 {
+            let unsure = wire::ShardReport { holdings: None, assignment_version: 0, ..b.report() };
+            let ack = service.coordinator.report_shard(called(unsure)).await.unwrap().into_inner();
+            assert!(ack.assignment.is_none());
+            b.take(&ack);
+        }
+        let missing = service.confirm().await.unwrap_err();
+        let says = [": b;", "one that reports waits for its provider"];
+        assert!(says.iter().all(|says| missing.message().contains(says)), "{missing}");
+        service.settle(&mut b).await;
+        let found = service.confirm().await.unwrap();
+        assert!(found.changed.is_empty(), "{found:?}");
+    });
 }
 
 #[test]
