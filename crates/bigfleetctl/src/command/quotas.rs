@@ -19,7 +19,8 @@ use crate::{
 struct SliceRow {
     provider: String,
     region: String,
-    shard: String,
+    /// None in a row without shares: nobody may create anything there.
+    shard: Option<String>,
     slice: i32,
 }
 
@@ -27,20 +28,21 @@ impl Row for SliceRow {
     const HEAD: &'static [&'static str] = &["PROVIDER", "REGION", "SHARD", "SLICE"];
 
     fn cells(&self) -> Vec<String> {
-        let [provider, region, shard] =
-            [&self.provider, &self.region, &self.shard].map(Clone::clone);
-        vec![provider, region, shard, self.slice.to_string()]
+        let shard = self.shard.clone().unwrap_or_else(|| "—".to_owned());
+        vec![self.provider.clone(), self.region.clone(), shard, self.slice.to_string()]
     }
 }
 
-async fn allocations(fleet: &mut Fleet) -> Result<Vec<QuotaAllocation>, Error> {
+pub(super) async fn allocations(fleet: &mut Fleet) -> Result<Vec<QuotaAllocation>, Error> {
     let call = async |mut rpc: Rpc, request| rpc.list_quotas(request).await;
     Ok(fleet.coordinator.ask("list-quotas", ListQuotasRequest {}, call).await?.allocations)
 }
 
 pub(super) async fn list(fleet: &mut Fleet, console: &mut Console) -> Result<(), Error> {
     let row = |QuotaAllocation { provider, region, per_shard }: QuotaAllocation| {
-        per_shard.into_iter().map(move |(shard, slice)| SliceRow {
+        let nobody = per_shard.is_empty().then_some((None, 0));
+        let shares = per_shard.into_iter().map(|(shard, slice)| (Some(shard), slice));
+        shares.chain(nobody).map(move |(shard, slice)| SliceRow {
             provider: provider.clone(),
             region: region.clone(),
             shard,
@@ -62,9 +64,12 @@ pub struct SetArgs {
     #[arg(long)]
     region: String,
     /// A shard's share; all shares of the account are given at once
-    #[arg(long, value_name = "SHARD=N", required = true, num_args = 1.., value_delimiter = ',',
-          value_parser = slice)]
+    #[arg(long, value_name = "SHARD=N", required_unless_present = "remove", num_args = 1..,
+          value_delimiter = ',', value_parser = slice)]
     slice: Vec<(String, i32)>,
+    /// Take the account's quota away: no shard is limited there any more
+    #[arg(long, conflicts_with = "slice")]
+    remove: bool,
     #[command(flatten)]
     consent: Consent,
 }
@@ -89,10 +94,19 @@ pub(super) async fn set(
     if args.consent.wants_plan() {
         let now = allocations(fleet).await?.into_iter();
         let now = now.into_iter().find(|one| one.provider == *provider && one.region == *region);
-        let now: BTreeMap<_, _> = now.map(|one| one.per_shard).into_iter().flatten().collect();
-        let plan = changes(&now, &slices);
+        let row = now.map(|one| one.per_shard.into_iter().collect::<BTreeMap<_, _>>());
         let of = |change: String| format!("set quota of {provider} {region}: {change}");
-        if !console.consent(args.consent, &plan.into_iter().map(of).collect::<Vec<_>>())? {
+        let plan = match (args.remove, row) {
+            (true, None) => vec![format!("remove no quota: {provider} {region} has none")],
+            (true, Some(row)) => vec![format!(
+                "remove quota of {provider} {region} ({}); no shard is limited there any more",
+                if row.is_empty() { "no shares".to_owned() } else { shares(&row) }
+            )],
+            (false, row) => {
+                changes(&row.unwrap_or_default(), &slices).into_iter().map(of).collect()
+            }
+        };
+        if !console.consent(args.consent, &plan)? {
             return Ok(());
         }
     }
@@ -105,8 +119,27 @@ pub(super) async fn set(
     };
     let call = async |mut rpc: Rpc, request| rpc.set_quota(request).await;
     fleet.coordinator.ask("set-quota", request, call).await?;
-    let slices: Vec<String> = slices.iter().map(|(shard, n)| format!("{shard}={n}")).collect();
-    console.line(&format!("set quota of {provider} {region}: {}", slices.join(" ")))
+    if args.remove {
+        return console.line(&format!("removed quota of {provider} {region}"));
+    }
+    console.line(&format!("set quota of {provider} {region}: {}", shares(&slices)))
+}
+
+fn shares(slices: &BTreeMap<String, i32>) -> String {
+    slices.iter().map(|(shard, n)| format!("{shard}={n}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Rows that this shard alone has a share of. They stay without it, and bar everybody.
+pub(super) fn emptied_by(shard: &str, rows: &[QuotaAllocation]) -> Vec<String> {
+    let alone =
+        |row: &&QuotaAllocation| row.per_shard.len() == 1 && row.per_shard.contains_key(shard);
+    let step = |QuotaAllocation { provider, region, .. }: &QuotaAllocation| {
+        format!(
+            "leave the quota of {provider} {region} without shares: no shard may create anything \
+             there until set-quota gives shares anew, or --remove takes it away"
+        )
+    };
+    rows.iter().filter(alone).map(step).collect()
 }
 
 /// Shard by shard; what is not named falls away.
@@ -128,6 +161,18 @@ mod tests {
         for text in ["", "s-1", "=5", "s-1=", "s-1=-1", "s-1=x"] {
             assert!(slice(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_row_without_its_last_share_is_told() {
+        let row = |region: &str, shards: &[&str]| QuotaAllocation {
+            provider: "p".to_owned(),
+            region: region.to_owned(),
+            per_shard: shards.iter().map(|shard| ((*shard).to_owned(), 1)).collect(),
+        };
+        let rows = [row("r", &["a"]), row("s", &["a", "b"]), row("t", &["b"]), row("u", &[])];
+        let [told] = &emptied_by("a", &rows)[..] else { panic!("one of them") };
+        assert!(told.starts_with("leave the quota of p r without shares"), "{told}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use bigfleet_wire::v1alpha1::{RemoveShardRequest, ShardRegistryEntry};
 use serde::Serialize;
 
+use super::quotas;
 use crate::{
     Error,
     cli::Consent,
@@ -96,6 +97,7 @@ pub(super) async fn remove(
         let domains = fleet.coordinator.domains().await?;
         let owned = domains.iter().filter(|domain| domain.shard_id == *id).count();
         plan.push(format!("leave its {owned} topology domains without an owner"));
+        plan.extend(quotas::emptied_by(id, &quotas::allocations(fleet).await?));
     }
     if !console.consent(args.consent, &plan)? {
         return Ok(());

@@ -22,6 +22,7 @@ async fn help_and_version_succeed_and_wrong_usage_is_two() {
         &["remove-shard"],
         &["set-quota", "--provider", "p", "--region", "r"],
         &["set-quota", "--provider", "p", "--region", "r", "--slice", "s=-1"],
+        &["set-quota", "--provider", "p", "--region", "r", "--slice", "s=1", "--remove"],
         &["move-domain", "--key", "k", "--value", "v", "--from", "a"],
         &["move-cluster", "--cluster", "c"],
         &["raft-remove"],

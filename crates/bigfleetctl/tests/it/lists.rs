@@ -88,11 +88,17 @@ async fn quotas_have_a_sorted_line_per_shard() {
         allocations: vec![
             allocation("gce", &[("s-1", 5)]),
             allocation("ec2", &[("s-2", 20), ("s-1", 10)]),
+            allocation("azure", &[]),
         ],
     });
+    let ctl = Ctl::to(&[coordinator.addr()]);
+    let json: serde_json::Value =
+        serde_json::from_str(&ctl.run(&["list-quotas", "-o", "json"]).await.ok()).unwrap();
+    assert_eq!(json[0]["shard"], serde_json::Value::Null);
     assert_eq!(
-        Ctl::to(&[coordinator.addr()]).run(&["list-quotas"]).await.ok(),
+        ctl.run(&["list-quotas"]).await.ok(),
         "PROVIDER  REGION  SHARD  SLICE\n\
+         azure     eu-1    —      0\n\
          ec2       eu-1    s-1    10\n\
          ec2       eu-1    s-2    20\n\
          gce       eu-1    s-1    5\n"

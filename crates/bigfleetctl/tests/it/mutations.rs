@@ -91,6 +91,12 @@ const CASES: &[Case] = &[
         "would set quota of ec2 eu: s-1 4 → 5\nwould set quota of ec2 eu: s-2 none → 6\n",
     ),
     (
+        &["set-quota", "--provider", "ec2", "--region", "eu", "--remove"],
+        "removed quota of ec2 eu\n",
+        "region: \"eu\", per_shard: {}",
+        "would remove quota of ec2 eu (s-1=4); no shard is limited there any more\n",
+    ),
+    (
         &["upsert-provider", "--name", "ec2", "--address", "p:9000", "--region", "eu"],
         "upserted provider ec2\n",
         "name: \"ec2\", address: \"p:9000\", region: \"eu\"",
@@ -160,6 +166,31 @@ async fn a_shard_that_lives_is_removed_by_force_only() {
     assert!(error.contains("reported 1") && error.contains("--force"), "{error}");
     assert!(!coordinator.asked().iter().any(|asked| asked.starts_with("RemoveShard")));
     ctl.run(&["remove-shard", "--shard", "s-0", "--yes", "--force"]).await.ok();
+}
+
+#[tokio::test]
+async fn who_had_the_last_share_leaves_a_row_that_bars_everybody() {
+    let coordinator = willing().await;
+    let row = |per_shard: &[&str]| ListQuotasResponse {
+        allocations: vec![QuotaAllocation {
+            provider: "ec2".to_owned(),
+            region: "eu".to_owned(),
+            per_shard: per_shard.iter().map(|shard| ((*shard).to_owned(), 4)).collect(),
+        }],
+    };
+    let ctl = Ctl::to(&[coordinator.addr()]);
+    let told = "would leave the quota of ec2 eu without shares";
+    coordinator.reply(row(&["s-0", "s-1"]));
+    let plan = ctl.run(&["remove-shard", "--shard", "s-0", "--dry-run"]).await.ok();
+    assert!(!plan.contains(told), "{plan}");
+    coordinator.reply(row(&["s-0"]));
+    let plan = ctl.run(&["remove-shard", "--shard", "s-0", "--dry-run"]).await.ok();
+    assert!(plan.contains(told), "{plan}");
+    // What it left can be seen and taken away.
+    coordinator.reply(row(&[]));
+    let remove = ["set-quota", "--provider", "ec2", "--region", "eu", "--remove", "--dry-run"];
+    let plan = ctl.run(&remove).await.ok();
+    assert!(plan.starts_with("would remove quota of ec2 eu (no shares);"), "{plan}");
 }
 
 /// The list of shards does not tell who has said what it holds: no word of who is missing.
