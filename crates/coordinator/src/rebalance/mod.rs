@@ -21,7 +21,10 @@ mod shelf;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use cooling::Cooling;
 pub use figures::{Figures, Pool, Shortfall};
@@ -52,6 +55,8 @@ pub struct Rebalancer {
     cooling: Cooling,
     /// Transfers as they were seen last.
     seen: BTreeMap<TransferId, (TransferKind, TransferPhase)>,
+    /// Those of them whose donor refused.
+    refused: BTreeSet<TransferId>,
     dice: Dice,
 }
 
@@ -67,6 +72,7 @@ impl Rebalancer {
             last_pass: None,
             waiting: false,
             seen: BTreeMap::new(),
+            refused: BTreeSet::new(),
             dice: Dice::seeded(seed),
         }
     }
@@ -95,6 +101,7 @@ impl Rebalancer {
             let open = state.transfers().contains_key(id);
             if !open {
                 let end = match phase {
+                    TransferPhase::Releasing if self.refused.remove(id) => Move::Refused,
                     TransferPhase::Releasing => Move::GivenUp,
                     TransferPhase::Moved => Move::Settled,
                 };
@@ -102,7 +109,13 @@ impl Rebalancer {
             }
             open
         });
+        self.refused.retain(|id| self.seen.contains_key(id));
         moves
+    }
+
+    /// The donors of these said no; they have ended, or are about to.
+    pub fn refused(&mut self, transfers: BTreeSet<TransferId>) {
+        self.refused.extend(transfers);
     }
 
     /// A transfer that a pass proposed has been committed: what becomes of it is told,

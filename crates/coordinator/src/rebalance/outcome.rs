@@ -66,7 +66,9 @@ pub enum Move {
     NotBegun,
     /// The donor let go.
     Moved,
-    /// The donor had nothing, or was silent.
+    /// The donor had nothing, or let go of what cannot be moved.
+    Refused,
+    /// The donor was silent or is gone, or its machines were no longer to be moved.
     GivenUp,
     /// The recipient is done with all of it, or gone.
     Settled,
@@ -80,6 +82,7 @@ impl Move {
             Self::Begun => "begun",
             Self::NotBegun => "not_begun",
             Self::Moved => "moved",
+            Self::Refused => "refused",
             Self::GivenUp => "given_up",
             Self::Settled => "settled",
         }

@@ -131,15 +131,14 @@ pub fn report(report: &wire::ShardReport) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// What a donor let go of, as far as it is to be replicated.
-pub fn released(ack: &wire::InstructAck) -> Result<(), Invalid> {
+/// What a donor let go of, as far as it is to be replicated, and where that goes back to.
+pub fn released(ack: &wire::InstructAck) -> Result<&wire::DomainAssignment, Invalid> {
     let machines = ack.machine_ids.len();
     if machines > MAX_TRANSFER_MACHINES {
-        let why = format!("{machines} machines; {MAX_TRANSFER_MACHINES} are the most");
-        return invalid("machine_ids", why);
+        invalid("machine_ids", format!("{machines}; {MAX_TRANSFER_MACHINES} are the most"))?;
     }
     ack.machine_ids.iter().try_for_each(|machine| name("machine_ids", machine))?;
-    home("home_domain", ack.home_domain.as_ref()).map(drop)
+    home("home_domain", ack.home_domain.as_ref())
 }
 
 fn assignment(held: &wire::Assignment) -> Result<(), Invalid> {
@@ -267,7 +266,7 @@ mod tests {
             ..Default::default()
         };
         let home = || Some(home_of("zone", "1", ""));
-        assert_eq!(released(&ack(&["m/1", "m 2"], home())), Ok(()));
+        assert_eq!(released(&ack(&["m/1", "m 2"], home())).ok(), home().as_ref());
         let broken = [
             ack(&["m"; 101], home()),
             ack(&["m", ""], home()),

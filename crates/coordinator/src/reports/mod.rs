@@ -20,7 +20,10 @@ pub(crate) mod wire;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 pub use begin::{Begun, Rejected};
 use bigfleet_wire::v1alpha1::ShardReportSnapshot;
@@ -28,13 +31,13 @@ pub use kept::Escalated;
 use kept::Kept;
 pub use liveness::{Liveness, LivenessLimits};
 use pending::Instructions;
-pub use take::{Taken, batches};
+pub use take::{Refusal, Taken, batches};
 use watch::Watch;
 
 use crate::{
     dice::Dice,
     rebalance::{Heard, Picture},
-    state::{ClusterId, Effect, Refused, ShardId, State},
+    state::{ClusterId, Effect, Refused, ShardId, State, TransferId},
 };
 
 /// The two clocks of a leader: one that never jumps, for all that is waited for, and the
@@ -75,6 +78,8 @@ pub struct Reports {
     dice: Dice,
     shards: BTreeMap<ShardId, Soft>,
     watch: Watch,
+    /// Transfers that a donor refused since the last time that was asked.
+    refused: BTreeSet<TransferId>,
     tally: Tally,
 }
 
@@ -116,6 +121,7 @@ impl Reports {
             dice: Dice::seeded(seed),
             shards: BTreeMap::new(),
             watch: Watch::default(),
+            refused: BTreeSet::new(),
             tally: Tally::default(),
         }
     }
@@ -252,6 +258,11 @@ impl Reports {
             sum.other += kept.escalated.other;
         }
         sum
+    }
+
+    /// Transfers that a donor refused since the last time.
+    pub fn take_refused(&mut self) -> BTreeSet<TransferId> {
+        std::mem::take(&mut self.refused)
     }
 
     /// What was counted since the last time.

@@ -9,13 +9,18 @@ use super::{
     pending::Acked,
     wire::{domain, holdings, keys, machine_ids, settled},
 };
-use crate::state::{ClusterId, Command, Key, MAX_BATCH, ShardId, State, TransferPhase};
+use crate::state::{ClusterId, Command, Key, MAX_BATCH, ShardId, State, TransferId, TransferPhase};
+
+/// Characters of a donor's reason that are kept.
+const LONGEST_REASON: usize = 500;
 
 /// A report that was taken: what to commit for it, and what its answer needs.
 #[derive(Debug)]
 pub struct Taken {
     /// To be committed, in this order, before the answer.
     pub commands: Vec<Command>,
+    /// Transfers among them that end because of what the donor said.
+    pub refusals: Vec<Refusal>,
     pub(super) shard: ShardId,
     /// Not late, not repeated.
     pub(super) fresh: bool,
@@ -25,6 +30,17 @@ pub struct Taken {
     pub(super) assignment_version: u64,
     pub(super) cluster_digest: u64,
     pub(super) named_clusters: Vec<ClusterId>,
+}
+
+/// Why a transfer ends before anything has moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Which.
+    pub transfer: TransferId,
+    /// Whom it asked.
+    pub donor: ShardId,
+    /// The donor's words, or what is wrong with what it let go of.
+    pub reason: String,
 }
 
 /// Commands as entries of the log: several in one, as many as fit.
@@ -61,6 +77,7 @@ impl Reports {
         }
         let mut taken = Taken {
             commands: Vec::new(),
+            refusals: Vec::new(),
             fresh,
             of_this_fleet,
             assignment_digest: report.assignment_digest,
@@ -121,13 +138,27 @@ impl Reports {
         for ack in &report.instruction_acks {
             let transfer = state.transfers().get(ack.instruction_id.as_str());
             if transfer.is_some_and(|transfer| transfer.from == taken.shard) {
-                taken.commands.extend(end_of_release(state, ack));
+                self.take_release(state, ack, taken);
                 continue;
             }
             let soft = self.shards.get_mut(&taken.shard);
             if soft.map(|soft| soft.instructions.acked(ack)) == Some(Acked::GivenUp) {
                 self.tally.instructions_given_up += 1;
             }
+        }
+    }
+
+    fn take_release(&mut self, state: &State, ack: &wire::InstructAck, taken: &mut Taken) {
+        match end_of_release(state, ack) {
+            Some(Ok(command)) => taken.commands.push(command),
+            Some(Err(reason)) => {
+                let (transfer, donor) = (TransferId::from(&*ack.instruction_id), &taken.shard);
+                // Before the commit: it must be known when the transfer is found to be gone.
+                self.refused.insert(transfer.clone());
+                taken.commands.push(Command::EndTransfer { id: transfer.clone() });
+                taken.refusals.push(Refusal { transfer, donor: donor.clone(), reason });
+            }
+            None => {}
         }
     }
 
@@ -148,8 +179,9 @@ impl Reports {
     }
 }
 
-/// What the donor's answer does to a transfer that waits for it.
-fn end_of_release(state: &State, ack: &wire::InstructAck) -> Option<Command> {
+/// What the donor's answer does to a transfer that waits for it: it goes on, or why it
+/// ends.
+fn end_of_release(state: &State, ack: &wire::InstructAck) -> Option<Result<Command, String>> {
     let id = ack.instruction_id.as_str();
     let transfer = state.transfers().get(id)?;
     if transfer.phase != TransferPhase::Releasing {
@@ -157,15 +189,18 @@ fn end_of_release(state: &State, ack: &wire::InstructAck) -> Option<Command> {
     }
     let id = id.into();
     match Outcome::try_from(ack.outcome) {
-        Ok(Outcome::Accepted) => match (&ack.home_domain, limits::released(ack)) {
-            (Some(home), Ok(())) => {
-                let machine_ids = machine_ids(&ack.machine_ids);
-                Some(Command::ReleaseTransfer { id, home: domain(home), machine_ids })
-            }
-            // It let go of what cannot be moved.
-            _ => Some(Command::EndTransfer { id }),
-        },
-        Ok(Outcome::RejectedInvalid) => Some(Command::EndTransfer { id }),
+        Ok(Outcome::Accepted) => {
+            // It may have let go of what cannot be moved.
+            let released = limits::released(ack).map_err(|invalid| invalid.to_string());
+            Some(released.map(|home| Command::ReleaseTransfer {
+                id,
+                home: domain(home),
+                machine_ids: machine_ids(&ack.machine_ids),
+            }))
+        }
+        Ok(Outcome::RejectedInvalid) => {
+            Some(Err(ack.reason.chars().take(LONGEST_REASON).collect()))
+        }
         // Asked again, until it is given up.
         Ok(Outcome::RejectedStale | Outcome::Failed | Outcome::Unspecified) | Err(_) => None,
     }

@@ -68,6 +68,7 @@ impl<R: Replica> Coordinator<R> {
             }
         };
         let picture = self.soft(term, |reports, state, now| {
+            rebalancer.refused(reports.take_refused());
             for (kind, outcome) in rebalancer.observe(state, now.monotonic) {
                 self.metrics.moved(kind, outcome);
             }

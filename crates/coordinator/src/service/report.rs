@@ -11,7 +11,7 @@ use super::{
     rpc,
 };
 use crate::{
-    reports::{Begun, Rejected, batches, limits},
+    reports::{Begun, Refusal, Rejected, batches, limits},
     state::{Command, Refused},
 };
 
@@ -42,6 +42,9 @@ impl<R: Replica> Coordinator<R> {
             // What is refused has changed meanwhile; the next report shows how.
             let outcome = self.commit(led, command).await?;
             self.soft(led.term, |reports, _, _| reports.count_conflicts(&outcome))?;
+        }
+        for Refusal { transfer, donor, reason } in &taken.refusals {
+            tracing::info!(%transfer, %donor, reason, "a donor refused a transfer; it has ended");
         }
         self.soft(led.term, |reports, state, now| reports.answer(state, &taken, now))
     }

@@ -40,6 +40,30 @@ async fn tell(client: &mut Client, report: wire::ShardReport) -> wire::ReportAck
 }
 
 #[tokio::test]
+async fn a_donor_that_has_nothing_is_counted_apart() {
+    let rig = Rig::plaintext().await;
+    let mut client = rig.client().await;
+    let mut rebalancing = Rebalancing::new(Settings::default());
+    let fleet = tell(&mut client, shared("a", 1, "", 20, 0)).await.fleet_id;
+    tell(&mut client, shared("r", 1, &fleet, 0, 8)).await;
+    client.assign_domain(assign("1", "a")).await.unwrap();
+    rig.coordinator.rebalance_tick(&mut rebalancing).await.unwrap();
+    let ack = tell(&mut client, shared("a", 2, &fleet, 20, 0)).await;
+    let mut refuses = shared("a", 3, &fleet, 20, 0);
+    refuses.instruction_acks = vec![wire::InstructAck {
+        instruction_id: ack.instructions[0].instruction_id.clone(),
+        outcome: wire::instruct_ack::Outcome::RejectedInvalid.into(),
+        reason: "no quiet machine".into(),
+        ..wire::InstructAck::default()
+    }];
+    tell(&mut client, refuses).await;
+    rig.coordinator.rebalance_tick(&mut rebalancing).await.unwrap();
+    let moves = rig.series("rebalance_moves_total");
+    assert!(moves.iter().any(|one| one.contains("outcome=\"refused\"")), "{moves:?}");
+    assert!(!moves.iter().any(|one| one.contains("outcome=\"given_up\"")), "{moves:?}");
+}
+
+#[tokio::test]
 async fn a_shortfall_becomes_a_transfer_that_can_be_seen() {
     let rig = Rig::plaintext().await;
     let mut client = rig.client().await;

@@ -114,10 +114,19 @@ impl SharedSide {
     pub async fn release(&self, payload: Payload) -> Answered {
         let (transfer, selector) = match Selector::of(payload) {
             Ok(asked) => asked,
-            Err(malformed) => return Answered::Invalid(malformed),
+            Err(malformed) => {
+                tracing::warn!(%malformed, "asked for machines in a way that means nothing");
+                return Answered::Invalid(malformed);
+            }
         };
-        match self.shard.release(&self.shared, transfer, &selector).await {
-            Ok(out) => Answered::of(out, &self.shard.options.id),
+        match self.shard.release(&self.shared, transfer.clone(), &selector).await {
+            Ok(out) => {
+                let answered = Answered::of(out, &self.shard.options.id);
+                if answered == Answered::Nothing {
+                    tracing::info!(%transfer, "asked for machines; no quiet one matches");
+                }
+                answered
+            }
             Err(refused) => {
                 tracing::info!(%refused, "not released yet");
                 Answered::Later

@@ -125,6 +125,18 @@ fn a_pair_rests_from_when_machines_change_hands() {
     assert_eq!(moves, [(TransferKind::Idle, Move::GivenUp)]);
 }
 
+/// What the donor said may be known before the transfer is seen to be gone.
+#[test]
+fn a_donor_that_refuses_is_told_from_one_that_is_silent() {
+    let mut fleet = fleet();
+    let releasing = state_with(Some(("t", TransferPhase::Releasing)));
+    fleet.rebalancer.observe(&releasing, fleet.now);
+    fleet.rebalancer.refused(["t".into(), "never seen".into()].into());
+    assert!(fleet.rebalancer.observe(&releasing, fleet.now).is_empty());
+    let moves = fleet.rebalancer.observe(&state_with(None), fleet.now);
+    assert_eq!(moves, [(TransferKind::Idle, Move::Refused)]);
+}
+
 #[test]
 fn a_new_leader_waits_until_it_has_heard_nearly_all() {
     let mut fleet = fleet();

@@ -130,7 +130,8 @@ fn a_releasing_transfer_is_an_instruction_to_its_donor() {
     assert_eq!(told(&leader.ok(&shared("a", 4, a.as_ref()))), ["give t", "drain u"]);
     let mut acks = shared("a", 5, a.as_ref());
     acks.instruction_acks = vec![ack("t", Outcome::Failed), ack("u", Outcome::RejectedInvalid)];
-    assert_eq!(told(&leader.ok(&acks)), ["give t"], "asked again; given up");
+    assert_eq!(told(&leader.ok(&acks)), ["give t"], "asked again; refused");
+    assert_eq!(leader.reports.take_refused(), ["u".into()].into());
     // From another shard it says nothing.
     let mut gave = ack("t", Outcome::Accepted);
     gave.machine_ids = vec!["m".into()];
