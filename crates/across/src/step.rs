@@ -9,7 +9,7 @@ use bigfleet_wire::v1alpha1::instruct_ack::Outcome;
 use crate::{
     World,
     provider::{Answer, Call},
-    shard::{Act, Hold, UNANSWERED},
+    shard::{Act, Hold, unanswered},
     tier::{Progress, Unanswered},
     world::{Flying, Place, Rpc},
 };
@@ -210,18 +210,18 @@ impl World {
             }
             false => Vec::new(),
         };
-        let timeless = self.timeless;
+        let (timeless, unanswered) = (self.timeless, unanswered());
         move |machine, hold, at| match timeless {
             true => !flying.contains(&(machine.clone(), hold.sequence)),
-            false => at >= hold.sent + UNANSWERED,
+            false => at >= hold.sent + unanswered,
         }
     }
 
     /// Time passes, but a call does not outlive its time: it arrives in it, or never.
     fn pass(&mut self, time: Duration) {
         self.now += time;
-        let now = self.now;
-        let late = |flying: &Flying| flying.sent + UNANSWERED <= now;
+        let (now, unanswered) = (self.now, unanswered());
+        let late = |flying: &Flying| flying.sent + unanswered <= now;
         let (late, rest) = std::mem::take(&mut self.calls).into_iter().partition(late);
         self.calls = rest;
         let late: Vec<Flying> = late;

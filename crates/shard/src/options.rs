@@ -51,6 +51,9 @@ pub struct Options {
     pub local_bootstrap: bool,
 }
 
+/// A call without an answer may still arrive for so long, and for twice its own time.
+const UNANSWERED: Duration = Duration::from_secs(60);
+
 /// What is stronger than `SetActuation`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ActuationOptions {
@@ -67,6 +70,12 @@ impl Options {
     pub const EXECUTE_CONCURRENCY: usize = 64;
     /// Pace of capacity hints.
     pub const AVAILABLE_CAPACITY_INTERVAL: Duration = Duration::from_secs(5);
+
+    /// How long after it was sent a call without an answer may still arrive.
+    #[must_use]
+    pub fn unanswered(&self) -> Duration {
+        UNANSWERED.max(self.execute_timeout.saturating_mul(2))
+    }
 }
 
 impl Default for Options {

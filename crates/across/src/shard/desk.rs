@@ -11,7 +11,9 @@ use super::{Listing, Process, Shard};
 use crate::provider::{Answer, Call};
 
 /// How long a call without an answer may still arrive.
-pub(crate) const UNANSWERED: Duration = Duration::from_secs(60);
+pub(crate) fn unanswered() -> Duration {
+    bigfleet_shard::Options::default().unanswered()
+}
 
 /// What a process knows of a machine.
 #[derive(Clone, Debug)]

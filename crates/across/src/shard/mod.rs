@@ -22,7 +22,7 @@ use bigfleet_shard_report::{memory::Memory, shared};
 use bigfleet_wire::v1alpha1::{self as wire, coordinator_instruction::Payload};
 pub use desk::Act;
 use desk::Pending;
-pub(crate) use desk::{Entry, Hold, UNANSWERED};
+pub(crate) use desk::{Entry, Hold, unanswered};
 
 use crate::key::{Order, describe_holdings};
 

@@ -73,7 +73,8 @@ impl Shard {
         match failed.sent {
             None => self.roll_back(machine, start, decision).await,
             Some(sent) => {
-                let hold = failed.unanswered.then_some(Hold { start, sent });
+                let until = sent + self.options.unanswered();
+                let hold = failed.unanswered.then_some(Hold { start, until });
                 self.resolve(machine, hold, decision).await;
             }
         }

@@ -26,7 +26,7 @@ pub(crate) use backoff::Backoffs;
 pub(crate) use desk::Desk;
 pub(crate) use entry::{Entry, Pending, Stage};
 pub(crate) use history::{Cause, History, Transition};
-pub(crate) use hold::{Hold, UNANSWERED};
+pub(crate) use hold::Hold;
 pub(crate) use touch::{Begun, Touches};
 
 type Map<V> = HashMap<MachineId, V, RandomState>;

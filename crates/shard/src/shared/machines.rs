@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::{
     holdings::{Busy, Domain},
-    live::{Desk, Entry, Stage, UNANSWERED},
+    live::{Desk, Entry, Stage},
     shard::Shard,
 };
 
@@ -62,7 +62,7 @@ impl Desk<'_> {
             Some(Busy { domain, cluster: action.cluster().cloned() })
         });
         let now = Instant::now();
-        let holds = self.live.holds.iter().filter(|(_, hold)| hold.sent + UNANSWERED > now);
+        let holds = self.live.holds.iter().filter(|(_, hold)| hold.until > now);
         let unanswered = holds.filter_map(|(id, hold)| {
             let machine = self.tracked(id)?.machine;
             let unbound = hold.start != MachineState::Configured;

@@ -8,11 +8,12 @@ use bigfleet_provider::{
     protocol::Kind,
 };
 use bigfleet_scripted::operator::Answer;
+use bigfleet_shard::Options;
 use bigfleet_wire::v1alpha1::ShardReport;
 use tempfile::TempDir;
 
 use crate::{
-    rig::PATIENCE,
+    rig::{PATIENCE, coordinator},
     shared::rig::{Sharer, assignment, configured, machines, pass, provider, until},
 };
 
@@ -22,12 +23,17 @@ fn releasing(report: &ShardReport) -> (usize, Vec<String>) {
 }
 
 /// A call is under way when the domain is lost: reports name it until the call is over;
-/// one without an answer counts as under way for 60 s, unless its effect shows.
+/// one without an answer counts as under way for 60 s, or for twice its own time if that
+/// is longer, unless its effect shows.
 #[tokio::test(start_paused = true)]
 async fn a_key_is_released_only_when_nothing_is_under_way_on_it() {
-    for (delay, drop_ack, at_least) in [(25, true, 15), (300, false, 45)] {
+    for (delay, drop_ack, execute_timeout, at_least) in
+        [(25, true, 30, 15), (300, false, 30, 45), (300, false, 90, 175)]
+    {
         let fake = provider();
-        let one = Sharer::start(&fake, "one").await;
+        let execute_timeout = Duration::from_secs(execute_timeout);
+        let options = Options { execute_timeout, ..Options::default() };
+        let one = Sharer::tuned(options, coordinator().await, &fake, "one", 1, None).await;
         one.assign(assignment(5, &["a", "b"], &["c"])).await;
         pass(30).await;
         let operator = one.operator("c").await;

@@ -124,13 +124,25 @@ impl Sharer {
         epoch: i64,
         file: Option<PathBuf>,
     ) -> Self {
+        let usual = ShardOptions::default();
+        Self::tuned(usual, coordinator, fake, id, epoch, file).await
+    }
+
+    /// With other flags.
+    pub(crate) async fn tuned(
+        options: ShardOptions,
+        coordinator: Coordinator,
+        fake: &Fake,
+        id: &str,
+        epoch: i64,
+        file: Option<PathBuf>,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
         let addr = listener.local_addr().expect("bound").to_string();
         let supply = |epoch| -> Arc<dyn Supply> {
             Arc::new(Stamped::new(fake.clone(), Identity::new(id, epoch)))
         };
-        let options =
-            ShardOptions { id: id.to_owned(), shared_provider: true, ..ShardOptions::default() };
+        let options = ShardOptions { id: id.to_owned(), shared_provider: true, ..options };
         let setup = Setup::in_memory(options, epoch, supply(epoch), listener).expect("opens");
         let (metrics, readiness) = (setup.metrics.clone(), setup.readiness.clone());
         let read = |path: &PathBuf| file::read(path).expect("its own file");
