@@ -11,7 +11,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use bigfleet_engine::{Engine, Ledger, Phase2Options};
-use bigfleet_model::ClusterId;
+use bigfleet_model::{ClusterId, MachineId};
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
 use tokio::{
@@ -177,8 +177,14 @@ impl Shard {
         let moving = self.live().entries.len();
         if moving >= many {
             let mut decider = self.decider.write().await;
-            self.live().absorb(&mut decider.engine);
+            self.absorb(&mut decider.engine);
         }
+    }
+
+    /// Gives the engine what moved.
+    pub(crate) fn absorb(&self, engine: &mut Engine) {
+        let past = |machine: &MachineId| self.shared.as_ref()?.past_quota(machine);
+        self.live().absorb(engine, past);
     }
 
     /// A cycle has ended.

@@ -153,7 +153,7 @@ impl Cycle {
 
     /// Gives the engine everything that changed since the last cycle.
     fn take_in(&self, shard: &Shard, decider: &mut Decider) -> News {
-        shard.live().absorb(&mut decider.engine);
+        shard.absorb(&mut decider.engine);
         let mut news = News { sessions: shard.take_changed_sessions(), ..News::default() };
         let mut changed = news.sessions.clone();
         changed.extend(shard.refusals().changed());

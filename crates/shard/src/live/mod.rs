@@ -90,8 +90,13 @@ impl Live {
         self.first_list_done = true;
     }
 
-    /// Gives the engine what it has not seen, and forgets what rests again.
-    pub(crate) fn absorb(&mut self, engine: &mut Engine) {
+    /// Gives the engine what it has not seen, and forgets what rests again. `otherwise`:
+    /// why a machine is held back that does not fail any more.
+    pub(crate) fn absorb(
+        &mut self,
+        engine: &mut Engine,
+        otherwise: impl Fn(&MachineId) -> Option<HeldBack>,
+    ) {
         let mut seen = Vec::new();
         for (machine, entry) in &mut self.entries {
             if !std::mem::take(&mut entry.dirty) {
@@ -107,7 +112,8 @@ impl Live {
         engine.upsert_all(&seen);
         self.entries.retain(|_, entry| entry.pending.is_some() && !entry.gone);
         self.backoffs.changes(|machine, held| {
-            engine.hold_back(machine, held.then_some(HeldBack::ProviderFailing));
+            let why = if held { Some(HeldBack::ProviderFailing) } else { otherwise(machine) };
+            engine.hold_back(machine, why);
         });
     }
 

@@ -19,8 +19,8 @@ const COUNTED_EVERY: Duration = Duration::from_secs(1);
 pub(crate) struct Quota {
     room: Room,
     counted: Option<Instant>,
-    /// Slots past the share, as the engine was told.
-    held_back: HashSet<MachineId, RandomState>,
+    /// Slots past the share. The engine was told so of those that do not fail besides.
+    past: HashSet<MachineId, RandomState>,
 }
 
 fn draw<'a>(class: &'a Class, provider: Option<&'a str>) -> Draw<'a> {
@@ -33,12 +33,12 @@ const fn is_elastic(class: &Class) -> bool {
 
 impl Shared {
     /// Counts what is drawn, and tells the engine which slots are past the share: those
-    /// with the highest ids.
+    /// that fail, for they keep no place from others, then those with the highest ids.
     pub(crate) fn renew_quota(&self, engine: &mut Engine, queued: impl Fn(&str) -> bool) {
         let holdings = self.holdings.load();
         let slices = holdings.assignment.as_ref().map_or(&[][..], |one| &one.slices);
         let mut quota = lock(&self.quota);
-        if slices.is_empty() && quota.held_back.is_empty() {
+        if slices.is_empty() && quota.past.is_empty() {
             quota.room = Room::default();
             return;
         }
@@ -58,20 +58,28 @@ impl Shared {
             if view.state() != MachineState::Speculative || queued(view.id()) {
                 room.drawn(draw(view.class(), provider));
             } else {
-                slots.push((MachineId::from(view.id()), view.class().clone()));
+                let fails = view.held_back() == Some(HeldBack::ProviderFailing);
+                slots.push((fails, MachineId::from(view.id()), view.class().clone()));
             }
         }
+        slots.sort_by_key(|(fails, ..)| *fails);
         // What may be bought is taken slot by slot, from the lowest id.
         quota.room = room.clone();
-        let past = slots.into_iter().filter(|(_, class)| !room.take(draw(class, None)));
-        let past: HashSet<MachineId, RandomState> = past.map(|(machine, _)| machine).collect();
-        for machine in quota.held_back.difference(&past) {
-            engine.hold_back(machine, None);
+        let past = slots.into_iter().filter(|(.., class)| !room.take(draw(class, None)));
+        let past: HashSet<MachineId, RandomState> = past.map(|(_, machine, _)| machine).collect();
+        for machine in quota.past.union(&past) {
+            let told = engine.view(machine).and_then(|view| view.held_back());
+            // Once its backoff ends it is told of the share (`past_quota`).
+            if told != Some(HeldBack::ProviderFailing) {
+                engine.hold_back(machine, past.contains(machine).then_some(HeldBack::Quota));
+            }
         }
-        for machine in past.difference(&quota.held_back) {
-            engine.hold_back(machine, Some(HeldBack::Quota));
-        }
-        quota.held_back = past;
+        quota.past = past;
+    }
+
+    /// Why a slot is held back although it does not fail.
+    pub(crate) fn past_quota(&self, machine: &MachineId) -> Option<HeldBack> {
+        lock(&self.quota).past.contains(machine).then_some(HeldBack::Quota)
     }
 
     /// Whether one more may be bought; if so, it is.

@@ -8,7 +8,7 @@ use std::{
 use bigfleet_model::MachineState;
 use bigfleet_net::tls::Security;
 use bigfleet_provider::{
-    Configure, Identity, Provider, Secret, Stamped,
+    Configure, Error, Identity, Provider, Secret, Stamped,
     fake::{Fake, LoggedCall, Method, Script},
 };
 use bigfleet_scripted::{
@@ -16,7 +16,7 @@ use bigfleet_scripted::{
     member::Member,
     operator::{Answer, Operator, OperatorOptions},
 };
-use bigfleet_wire::v1alpha1::QuotaSlice;
+use bigfleet_wire::v1alpha1::{QuotaSlice, ShardReport};
 
 use crate::shared::rig::{
     Sharer, assignment, configured, machines, offer, pass, provider, touched, until,
@@ -179,6 +179,32 @@ async fn a_slice_bounds_what_is_bought() {
     assert_eq!(configured(&fake, "e").len(), 1);
     one.stop().await;
     two.stop().await;
+}
+
+/// A slot that fails keeps no place of the share from the next one, and does not hide,
+/// when it may be tried again, that the share is used up.
+#[tokio::test(start_paused = true)]
+async fn what_is_lacking_is_told_although_a_slot_failed() {
+    let fake = provider();
+    let out_of_stock = Error::Internal("no stock".to_owned());
+    fake.fail_next("slot-a0", MachineState::Idle, out_of_stock);
+    let one = Sharer::start(&fake, "one").await;
+    let slice = QuotaSlice { provider: "fake".into(), region: "r".into(), slice: 6 };
+    one.assign(assignment_with(5, &["a"], &["c"], slice)).await;
+    pass(30).await;
+    let operator = one.operator("c").await;
+    operator.roll_up(machines("c", 8)).await.expect("an answer");
+    until("as many as there may be", || configured(&fake, "c").len() == 6).await;
+    pass(120).await;
+    let slots: Vec<String> = one.touched().into_iter().filter(|id| id.contains("slot")).collect();
+    assert_eq!(slots, ["slot-a0", "slot-a1", "slot-a2"]);
+    assert_eq!(fake.machine("slot-a0").expect("there").state, MachineState::Speculative);
+    let age = |report: &ShardReport| report.shortfalls.first().map(|one| one.age_cycles);
+    let before = age(&one.last_report().await).expect("a shortfall");
+    pass(60).await;
+    let after = age(&one.last_report().await).expect("still");
+    assert!(after >= before + 3, "{before} {after}");
+    one.stop().await;
 }
 
 fn assignment_with(
