@@ -5,7 +5,7 @@
 pub struct Slice {
     /// The account.
     pub provider: String,
-    /// Where.
+    /// Where; everywhere if empty.
     pub region: String,
     /// How many elastic machines.
     pub slice: i32,
@@ -25,7 +25,7 @@ impl Slice {
     /// against every share that it may be of.
     fn covers(&self, draw: Draw<'_>) -> bool {
         draw.provider.is_none_or(|provider| provider == self.provider)
-            && draw.region.is_none_or(|region| region == self.region)
+            && (self.region.is_empty() || draw.region.is_none_or(|region| region == self.region))
     }
 }
 
@@ -46,8 +46,21 @@ impl Room {
         self.0.is_empty()
     }
 
+    /// Whether there is a share of this provider's.
+    #[must_use]
+    pub fn names(&self, provider: &str) -> bool {
+        self.0.iter().any(|(slice, _)| slice.provider == provider)
+    }
+
+    /// What a machine says of its account, as far as that tells anything: a name that no
+    /// share has tells as little as none.
+    fn attributed<'a>(&self, draw: Draw<'a>) -> Draw<'a> {
+        Draw { provider: draw.provider.filter(|provider| self.names(provider)), ..draw }
+    }
+
     /// A machine has been drawn, whether there was room or not.
     pub fn drawn(&mut self, draw: Draw<'_>) {
+        let draw = self.attributed(draw);
         for (_, left) in self.0.iter_mut().filter(|(slice, _)| slice.covers(draw)) {
             *left -= 1;
         }
@@ -55,6 +68,7 @@ impl Room {
 
     /// Draws one more if there is room; whether there was.
     pub fn take(&mut self, draw: Draw<'_>) -> bool {
+        let draw = self.attributed(draw);
         let room = self.0.iter().all(|(slice, left)| !slice.covers(draw) || *left > 0);
         if room {
             self.drawn(draw);

@@ -21,6 +21,23 @@ pub(crate) struct Quota {
     counted: Option<Instant>,
     /// Slots past the share. The engine was told so of those that do not fail besides.
     past: HashSet<MachineId, RandomState>,
+    /// The last name of an account that no share has: said once.
+    unnamed: Option<String>,
+}
+
+impl Quota {
+    /// An account may have a quota under another name than its machines'.
+    fn warn_of(&mut self, unnamed: Option<&str>) {
+        let Some(provider) = unnamed.filter(|name| self.unnamed.as_deref() != Some(*name)) else {
+            return;
+        };
+        self.unnamed = Some(provider.to_owned());
+        tracing::warn!(
+            provider,
+            "no quota names the provider of these machines, so they count against each; \
+             register it, and set quotas, by the name that it is started with (--provider)"
+        );
+    }
 }
 
 fn draw<'a>(class: &'a Class, provider: Option<&'a str>) -> Draw<'a> {
@@ -51,18 +68,21 @@ impl Shared {
         let home = |view: &MachineView<'_>| {
             is_elastic(view.class()) && in_force.ownership.is_home(view.class())
         };
+        let mut unnamed = None;
         self.neighbours().draws().for_each(|drawn| room.drawn(drawn));
         let mut slots = Vec::new();
         for view in engine.views_after(None).filter(home) {
             let provider = view.host().map(|(provider, _)| provider);
             if view.state() != MachineState::Speculative || queued(view.id()) {
                 room.drawn(draw(view.class(), provider));
+                unnamed = unnamed.or(provider.filter(|provider| !room.names(provider)));
             } else {
                 let fails = view.held_back() == Some(HeldBack::ProviderFailing);
                 slots.push((fails, MachineId::from(view.id()), view.class().clone()));
             }
         }
         slots.sort_by_key(|(fails, ..)| *fails);
+        quota.warn_of(unnamed.filter(|_| !slices.is_empty()));
         // What may be bought is taken slot by slot, from the lowest id.
         quota.room = room.clone();
         let past = slots.into_iter().filter(|(.., class)| !room.take(draw(class, None)));

@@ -147,11 +147,28 @@ fn a_slice_bounds_what_is_drawn_and_no_row_bounds_nothing() {
     room.drawn(draw(Some("p"), Some("r")));
     assert!(!room.take(draw(Some("p"), Some("s"))));
     assert!(room.take(draw(None, Some("r"))) && !room.take(draw(None, Some("r"))));
-    assert!(room.take(draw(Some("other"), Some("r"))), "another account's");
     assert!(room.take(draw(Some("p"), Some("elsewhere"))), "no row");
     assert!(!room.take(draw(None, None)), "it may be of a share that is used up");
     let mut over = Room::of(&[slice("p", "r", 1)]);
     over.drawn(draw(Some("p"), Some("r")));
     over.drawn(draw(Some("p"), Some("r")));
     assert!(!over.take(draw(None, Some("r"))), "a lowered slice stops creation");
+
+    let mut two = Room::of(&[slice("p", "r", 0), slice("other", "r", 1)]);
+    assert!(two.take(draw(Some("other"), Some("r"))), "another account's");
+    assert!(!two.take(draw(Some("p"), Some("r"))));
+}
+
+/// A share binds although the registry calls the provider otherwise than it calls itself,
+/// and without a region it binds in all of them.
+#[test]
+fn what_cannot_be_attributed_counts_against_every_slice() {
+    for (account, region) in [("aws", "r"), ("aws", ""), ("provider", "")] {
+        let slice = Slice { provider: account.to_owned(), region: region.to_owned(), slice: 1 };
+        let mut room = Room::of(&[slice]);
+        let created = Draw { provider: Some("provider"), region: Some("r") };
+        room.drawn(created);
+        let slot = Draw { provider: None, ..created };
+        assert!(!room.take(slot), "{account} {region:?}");
+    }
 }
