@@ -62,10 +62,15 @@ pub(crate) async fn carry_out(shared: &SharedSide, obeyed: Obeyed) -> Vec<Instru
         shared.attempted(Attempt::Missed);
         return Vec::new();
     }
-    if let Some(assignment) = obeyed.assignment {
-        shared.assign(assignment).await;
-    }
     shared.bound_elsewhere(obeyed.bound_elsewhere);
+    if let Some(assignment) = obeyed.assignment
+        && !shared.assign(assignment).await
+    {
+        // What it gives and what it takes is not known: nothing is answered by the one
+        // before.
+        shared.attempted(Attempt::Missed);
+        return Vec::new();
+    }
     let mut acks = Vec::new();
     for (id, payload) in obeyed.releases {
         acks.extend(ack(id, shared.release(payload).await));

@@ -99,6 +99,14 @@ impl Shard {
         process.opening.attempted(attempt);
     }
 
+    /// The rest of an answer counts for nothing.
+    fn refused(&mut self) {
+        if let Some(process) = self.process.as_mut() {
+            process.todo.clear();
+        }
+        self.attempted(Attempt::Missed);
+    }
+
     /// Goes on with an answer, up to the next write.
     pub(super) fn go_on(&mut self) {
         loop {
@@ -110,15 +118,13 @@ impl Shard {
             match todo {
                 Todo::Hear(fleet, term) => {
                     if self.take(&Event::Heard { fleet, term }, None).is_err() {
-                        if let Some(process) = self.process.as_mut() {
-                            process.todo.clear();
-                        }
-                        self.attempted(Attempt::Missed);
+                        self.refused();
                     }
                 }
                 Todo::Assign(message) => {
-                    if let Ok(assignment) = Assignment::try_from(*message) {
-                        drop(self.take(&Event::Assigned(assignment), None));
+                    let assigned = Assignment::try_from(*message).map(Event::Assigned);
+                    if !assigned.is_ok_and(|event| self.take(&event, None).is_ok()) {
+                        self.refused();
                     }
                 }
                 Todo::Release(id, payload) => self.release(id, *payload),

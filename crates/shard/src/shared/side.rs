@@ -88,20 +88,24 @@ impl SharedSide {
         self.shard.take(&self.shared, &event).await.map(drop)
     }
 
-    /// A coordinator said what is ours. What means nothing is refused whole.
-    pub async fn assign(&self, message: wire::Assignment) {
+    /// A coordinator said what is ours; whether that is in force now. What means nothing
+    /// is refused whole.
+    #[must_use]
+    pub async fn assign(&self, message: wire::Assignment) -> bool {
         let version = message.version;
         let assignment = match Assignment::try_from(message) {
             Ok(assignment) => assignment,
             Err(error) => {
                 tracing::error!(version, %error, "assignment refused; what was in force stays");
-                return;
+                return false;
             }
         };
-        match self.shard.take(&self.shared, &Event::Assigned(assignment)).await {
+        let taken = self.shard.take(&self.shared, &Event::Assigned(assignment)).await;
+        match &taken {
             Ok(effects) => tracing::info!(version, changes = effects.len(), "assignment taken"),
             Err(refused) => tracing::error!(version, %refused, "assignment refused"),
         }
+        taken.is_ok()
     }
 
     /// A coordinator said who has clusters whose operators are here all the same.

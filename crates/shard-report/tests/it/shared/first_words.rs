@@ -118,6 +118,26 @@ async fn an_answer_to_a_report_that_did_not_count_opens_nothing() {
     again.stop().await;
 }
 
+/// An answer that cannot be taken in is none: the file may say what was lost long ago.
+#[tokio::test(start_paused = true)]
+async fn an_answer_whose_assignment_is_refused_opens_nothing() {
+    let (fake, dir) = (provider(), TempDir::new().expect("a directory"));
+    let file = dir.path().join("assignment");
+    let one = Sharer::resume(&fake, "one", 1, Some(file.clone())).await;
+    one.assign(assignment(9, &["a"], &["c"])).await;
+    drop(one.kill());
+
+    let behind = coordinator().await;
+    behind.assign(assignment(5, &["b"], &["c"]));
+    let again = Sharer::led_by(behind, &fake, "one", 2, Some(file)).await;
+    let side = again.running.report_side();
+    let shared = side.shared().expect("it shares");
+    until("it goes on with its file", || !shared.waits_for_report()).await;
+    assert_eq!(again.coordinator.reports().len(), 3);
+    assert_eq!(again.holdings().version(), 9);
+    again.stop().await;
+}
+
 /// What the coordinator says to the older of two processes stops that one.
 #[tokio::test(start_paused = true)]
 async fn a_stale_epoch_latches() {
