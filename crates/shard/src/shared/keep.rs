@@ -35,7 +35,12 @@ impl Shared {
     /// Nothing begins any more on what an event takes. Whoever found out that it is due
     /// says so at the same desk, so that nothing begins in between.
     pub(super) fn foresee(&self, event: &Event) -> Result<(), Refused> {
-        let after = self.holdings.load().apply(event)?.after;
+        let before = self.holdings.load();
+        let after = before.apply(event)?.after;
+        if after == **before {
+            // Asked for again: nothing is taken, and no List has to be read anew.
+            return Ok(());
+        }
         let less = self.in_force().ownership.and(&Ownership::of(&after));
         self.put_in_force(less);
         Ok(())
@@ -117,5 +122,38 @@ impl Shard {
             self.sessions.end(cluster, "the cluster is served by another shard; connect there");
         }
         lock(&shared.lost_clusters).extend(lost);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bigfleet_model::MachineId;
+
+    use super::*;
+    use crate::holdings::{Assignment, Domain, Drain, Out, TransferId};
+
+    /// A drain is asked for by every answer until it is over.
+    #[test]
+    fn what_was_let_go_of_before_changes_nothing_in_force() {
+        let home = Domain::new("zone".to_owned(), "a".to_owned()).expect("a domain");
+        let transfer = TransferId::from("t");
+        let assignment = Assignment {
+            version: 1,
+            held: [Key::Domain(home.clone())].into_iter().collect(),
+            open_transfers: [transfer.clone()].into(),
+            ..Assignment::default()
+        };
+        let drain = Some(Drain { priority: 1, over: false });
+        let out = Out { home, machines: [MachineId::from("m")].into(), drain };
+        let picked = Event::Picked { transfer, out };
+        let open = Holdings::default().apply(&Event::Assigned(assignment)).expect("taken").after;
+        let shared = Shared::new(None, open.clone());
+        shared.foresee(&picked).expect("open");
+        assert_eq!(shared.revision(), 1);
+        assert!(shared.in_force().ownership.is_away("m"));
+
+        let shared = Shared::new(None, open.apply(&picked).expect("open").after);
+        shared.foresee(&picked).expect("open");
+        assert_eq!(shared.revision(), 0);
     }
 }
