@@ -79,15 +79,19 @@ impl Shard {
             let mut live = self.live();
             (live.touches.begin(), !live.is_reconciled())
         };
+        let incremental = cursor.is_some();
         let mut news = News {
             begun,
-            incremental: cursor.is_some(),
+            incremental,
             first: before_all && self.decider.read().await.engine.machines() == 0,
             records: Vec::new(),
             refused: Vec::new(),
             seen: Seen::default(),
             owned: self.shared.as_ref().map(|shared| shared.in_force()),
-            neighbours: Neighbours::default(),
+            neighbours: match incremental {
+                true => Neighbours::of_changes(),
+                false => Neighbours::default(),
+            },
             classes: HashSet::default(),
         };
         self.reconciler.listing.send_replace(true);
@@ -95,8 +99,7 @@ impl Shard {
         if read.is_ok() {
             warn_of_duplicates(&mut news.records);
             if let Some(shared) = &self.shared {
-                let full = !news.incremental;
-                shared.neighbours().replace(std::mem::take(&mut news.neighbours), full);
+                shared.neighbours().replace(std::mem::take(&mut news.neighbours));
             }
             let missing = self.missing(&news).await;
             let batch = news.batch(missing, false);

@@ -2,7 +2,7 @@
 
 use bigfleet_model::{CapacityType, Machine, MachineId, MachineState};
 use foldhash::fast::RandomState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::quota::REGION_LABEL;
 use crate::holdings::{Draw, Ownership};
@@ -21,6 +21,8 @@ struct Neighbour {
 #[derive(Debug, Default)]
 pub(crate) struct Neighbours {
     by_id: HashMap<MachineId, Neighbour, RandomState>,
+    /// Of a List of changes: those that it told of and that do not matter any more.
+    gone: Option<HashSet<MachineId, RandomState>>,
 }
 
 const fn is_elastic(capacity: CapacityType) -> bool {
@@ -28,6 +30,11 @@ const fn is_elastic(capacity: CapacityType) -> bool {
 }
 
 impl Neighbours {
+    /// Of a List that tells only what changed.
+    pub(crate) fn of_changes() -> Self {
+        Self { gone: Some(HashSet::default()), ..Self::default() }
+    }
+
     /// Takes in a record, whoever has the machine.
     pub(crate) fn note(&mut self, ownership: &Ownership, record: &Machine, ours: bool) {
         let class = &record.class;
@@ -38,6 +45,9 @@ impl Neighbours {
         let draws = drawn && is_elastic(class.capacity_type) && ownership.is_home(class);
         if (ours && !nobodys) || !(draws || away || nobodys) {
             self.by_id.remove(&record.id);
+            if let Some(gone) = &mut self.gone {
+                gone.insert(record.id.clone());
+            }
             return;
         }
         let account = || {
@@ -46,6 +56,9 @@ impl Neighbours {
         };
         let draws = (draws && !ours).then(account);
         let neighbour = Neighbour { state: record.state, draws, nobodys };
+        if let Some(gone) = &mut self.gone {
+            gone.remove(&record.id);
+        }
         self.by_id.insert(record.id.clone(), neighbour);
     }
 
@@ -68,12 +81,85 @@ impl Neighbours {
         self.by_id.values().filter(|one| one.nobodys).count()
     }
 
-    /// A full List told of these and no others; one of changes, of these besides.
-    pub(crate) fn replace(&mut self, others: Self, full: bool) {
-        if full {
+    /// A full List told of these and no others; one of changes, of these besides, and
+    /// of those that are gone.
+    pub(crate) fn replace(&mut self, others: Self) {
+        let Some(gone) = others.gone else {
             *self = others;
-        } else {
-            self.by_id.extend(others.by_id);
+            return;
+        };
+        self.by_id.retain(|id, _| !gone.contains(id));
+        self.by_id.extend(others.by_id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bigfleet_model::{Class, Declared};
+
+    use super::*;
+    use crate::holdings::{Assignment, Domain, Event, Holdings, Key};
+
+    fn record(id: &str, state: MachineState, zone: Option<&str>) -> Machine {
+        let labels = zone.map(|zone| ("zone".to_owned(), zone.to_owned()));
+        let class = Class {
+            instance_type: "t".to_owned(),
+            zone: String::new(),
+            capacity_type: CapacityType::OnDemand,
+            price_per_hour: 1.0,
+            interruption_probability: 0.0,
+            labels: labels.into_iter().collect(),
+            resources: Declared::default(),
+            allocatable: Declared::default(),
+        };
+        Machine {
+            id: id.into(),
+            state,
+            class: Arc::new(class),
+            host: None,
+            cluster: None,
+            stamp: None,
+            shard_metadata: Default::default(),
+            last_error: String::new(),
         }
+    }
+
+    /// A List of changes tells, too, which machines a neighbour has no more.
+    #[test]
+    fn what_changed_replaces_what_was_known_of_it() {
+        use MachineState::{Configured, Idle, Speculative};
+        let home = Domain::new("zone".to_owned(), "a".to_owned()).expect("a domain");
+        let assignment = Assignment {
+            version: 1,
+            held: [Key::Domain(home)].into_iter().collect(),
+            ..Assignment::default()
+        };
+        let held = Holdings::default().apply(&Event::Assigned(assignment)).expect("taken").after;
+        let ownership = Ownership::of(&held);
+        let mut all = Neighbours::default();
+        for id in ["home", "deleted", "used"] {
+            all.note(&ownership, &record(id, Configured, Some("a")), false);
+        }
+        all.note(&ownership, &record("labelled", Idle, None), false);
+        let mut known = Neighbours::default();
+        known.replace(all);
+        assert_eq!((known.draws().count(), known.nobodys()), (3, 1));
+
+        let mut changes = Neighbours::of_changes();
+        changes.note(&ownership, &record("home", Idle, Some("a")), true);
+        changes.note(&ownership, &record("deleted", Speculative, Some("a")), false);
+        changes.note(&ownership, &record("labelled", Idle, Some("a")), true);
+        known.replace(changes);
+        assert_eq!((known.draws().count(), known.nobodys()), (1, 0));
+        assert_eq!(known.state(&"used".into()), Some(Configured));
+
+        // Of two records of one machine the last counts.
+        let mut changes = Neighbours::of_changes();
+        changes.note(&ownership, &record("home", Idle, Some("a")), true);
+        changes.note(&ownership, &record("home", Configured, Some("a")), false);
+        known.replace(changes);
+        assert_eq!(known.draws().count(), 2);
     }
 }
