@@ -132,7 +132,8 @@ pub(super) async fn list(
     let next = Some(&page.value.next_page_token).filter(|next| !next.is_empty());
     let next = next.map(|token| BASE64_URL_SAFE_NO_PAD.encode(token));
     let (cycle, computed) = (page.value.cycle, instant(page.value.computed_at_unix_nanos));
-    let body = List { shard: &shard, cycle, computed_at_unix_nanos: computed, total, next, machines };
+    let body =
+        List { shard: &shard, cycle, computed_at_unix_nanos: computed, total, next, machines };
     Ok(Answer::at(page.at, body).into_response())
 }
 

@@ -11,9 +11,7 @@ use serde::Serialize;
 use super::{
     Shared,
     fleet::{DAY, OverTime},
-    numbers::{
-        Age, By, ByTwo, age, age_of, by, by_two, levels_by, only_track, sum, tracks_by,
-    },
+    numbers::{Age, By, ByTwo, age, age_of, by, by_two, levels_by, only_track, sum, tracks_by},
 };
 use crate::{
     api::{Asked, Params, Refusal},
