@@ -15,6 +15,9 @@ use crate::{
     view::decision::Decision,
 };
 
+/// So many times the number that is wanted are looked at first, where not all are wanted.
+const FEW: usize = 8;
+
 /// Which decisions.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
@@ -78,13 +81,27 @@ pub(super) async fn decisions(
             Some(after.parse::<i64>().map_err(|_| bad())?)
         }
     };
-    // Where some are left out, there is no saying how many must be looked at.
-    let all = which.wants_all() && !viewer.is_scoped();
-    let count = if all { limit } else { KEPT };
-    let stretch = after.map_or(Stretch::Newest(count), |after| Stretch::After(after, count));
-    let read = app.sources.shards.decisions(id, stretch).await?;
-    let told = &read.value;
     let seen = |record: &&DecisionRecord| viewer.sees(&record.cluster_id) && which.wants(record);
+    // Where some are left out, there is no saying how many must be looked at: few, then all.
+    let all = which.wants_all() && !viewer.is_scoped();
+    let few = if all { limit } else { limit.saturating_mul(FEW).min(KEPT) };
+    let shards = &app.sources.shards;
+    let read = match after {
+        Some(after) => {
+            let count = if all { limit } else { KEPT };
+            shards.decisions(id, Stretch::After(after, count)).await?
+        }
+        None => {
+            let read = shards.decisions(id, Stretch::Newest(few)).await?;
+            let found = read.value.records.iter().filter(seen).take(limit).count();
+            if found < limit && read.value.cut {
+                shards.decisions(id, Stretch::Newest(KEPT)).await?
+            } else {
+                read
+            }
+        }
+    };
+    let told = &read.value;
     let mut records: Vec<&DecisionRecord> = told.records.iter().filter(seen).collect();
     let (mut more, mut gap, mut last) = (told.more, told.gap, told.records.back());
     if after.is_none() {
