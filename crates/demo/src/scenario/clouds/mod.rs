@@ -6,7 +6,10 @@ pub(crate) mod stock_out;
 pub(crate) mod zone;
 
 use super::view::View;
-use crate::cluster::workload::{Class, Workload};
+use crate::{
+    cluster::workload::{Class, Workload},
+    eyes::Decision,
+};
 
 const A: usize = 0;
 const B: usize = 1;
@@ -24,4 +27,13 @@ fn all_run(view: &View) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A purchase for which something cheaper was at hand.
+fn dearer(bought: &[Decision]) -> Option<String> {
+    let found = bought.iter().map(|it| &it.record).find(|record| {
+        record.runner_up_cost > 0.0 && record.effective_cost > record.runner_up_cost
+    })?;
+    let (cost, other) = (found.effective_cost, found.runner_up_cost);
+    Some(format!("{} at ${cost:.3}, another was ${other:.3}", found.machine_id))
 }
