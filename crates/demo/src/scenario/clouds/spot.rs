@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bigfleet_provider_sim::{Interrupt, Selector, Warning};
-use bigfleet_wire::v1alpha1::{CapacityType, MachineState};
+use bigfleet_wire::v1alpha1::{CapacityType, Machine, MachineState};
 
-use super::{A, B, BATCH, CRITICAL, all_run};
+use super::{A, B, BATCH, CRITICAL, PRODUCTION, all_run, dearer};
 use crate::{
     fleet::Fleet,
     scenario::{
@@ -17,10 +17,11 @@ use crate::{
     supply::SITES,
 };
 
+const SAFE: &str = "critical is bought on demand while spot is free";
 const TAKEN: &str = "spot machines are taken back";
 const REPLACED: &str = "replacements by effective cost";
 const UNTOUCHED: &str = "critical pods are not touched";
-pub(crate) const CLAIMS: &[&str] = &[TAKEN, REPLACED, UNTOUCHED];
+pub(crate) const CLAIMS: &[&str] = &[SAFE, TAKEN, REPLACED, UNTOUCHED];
 
 const SHARE: f64 = 0.3;
 const NOTICE: Duration = Duration::from_secs(2);
@@ -29,17 +30,30 @@ const CRITICAL_UNITS: u32 = 4;
 pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     let shard = stage.fleet.clusters[A].shard;
     let site = &SITES[shard];
-    stage.step(Precondition, "all spot machines work for batch, and B runs critical pods");
-    let used = level(A, BATCH)
-        + level(A, super::PRODUCTION)
-        + level(B, BATCH)
-        + level(B, super::PRODUCTION);
-    let batch = level(A, BATCH) + (site.committed() + site.spot()) as u32 - used;
-    stage.demand(A, BATCH, batch);
+    stage.step(Precondition, "A works on all committed machines, and B on none");
+    // Otherwise B's own would serve its critical pods, and others would be bought for the rest.
+    stage.demand(B, BATCH, 0);
+    stage.demand(B, PRODUCTION, 0);
+    stage.until(|view| view.resting()).await?;
+    let committed = site.committed() as u32 - level(A, PRODUCTION);
+    stage.demand(A, BATCH, committed);
+    stage.until(|view| view.resting()).await?;
+    stage.step(Act, "B asks for critical machines while all spot is free");
+    stage.demand(B, CRITICAL, CRITICAL_UNITS);
+    stage.until(|view| view.resting()).await?;
+    let view = stage.view();
+    let of_b = view.serving(B);
+    let machines: Vec<&Machine> = view.all().filter(|it| of_b.contains(&it.id)).collect();
+    let safe = machines.iter().filter(|it| it.capacity_type() == CapacityType::OnDemand).count();
+    let held = safe == CRITICAL_UNITS as usize && machines.len() == safe;
+    let free = view.general(shard, MachineState::Speculative);
+    let free = free.iter().filter(|it| it.capacity_type() == CapacityType::Spot).count();
+    let detail = format!("{safe} of {} on demand, {free} spot machines left", machines.len());
+    stage.claim(SAFE, held && free == site.spot(), detail);
+    stage.step(Precondition, "all spot machines work for batch");
+    stage.demand(A, BATCH, committed + site.spot() as u32);
     let spot = |view: &View| {
-        let spot = |machine: &&&bigfleet_wire::v1alpha1::Machine| {
-            machine.capacity_type() == CapacityType::Spot
-        };
+        let spot = |machine: &&&Machine| machine.capacity_type() == CapacityType::Spot;
         view.general(shard, MachineState::Configured).iter().filter(spot).count()
     };
     stage
@@ -48,8 +62,6 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
             if spot(view) == site.spot() { Ok(()) } else { Err("spot is not used up".to_owned()) }
         })
         .await?;
-    stage.demand(B, CRITICAL, CRITICAL_UNITS);
-    stage.until(|view| view.resting()).await?;
     let critical = critical_pods(stage.fleet);
     stage.guard(UNTOUCHED, move |_, fleet| {
         let now = critical_pods(fleet);
@@ -68,22 +80,15 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
             left => Err(format!("{left} spot machines work")),
         })
         .await?;
-    stage.claim(TAKEN, told > 0, format!("{told} of {}", site.spot()));
+    let share = (SHARE * site.spot() as f64).round() as usize;
+    stage.claim(TAKEN, told == share, format!("{told} of {}", site.spot()));
     stage.until(|view| all_run(view).and_then(|()| view.resting())).await?;
     let bought: Vec<_> =
         stage.decisions().into_iter().filter(|it| is_decided(it, "Provision")).collect();
-    let dear = bought.iter().find(|it| {
-        let (cost, other) = (it.record.effective_cost, it.record.runner_up_cost);
-        other > 0.0 && cost > other
-    });
-    let detail = match dear {
-        Some(it) => format!(
-            "{} at ${:.3}, another was ${:.3}",
-            it.record.machine_id, it.record.effective_cost, it.record.runner_up_cost
-        ),
-        None => format!("{} bought, none dearer than its runner-up", bought.len()),
-    };
-    stage.claim(REPLACED, dear.is_none() && bought.len() >= told, detail);
+    let dear = dearer(&bought);
+    let cheapest = dear.is_none() && bought.len() >= told;
+    let none = || format!("{} bought, none dearer than its runner-up", bought.len());
+    stage.claim(REPLACED, cheapest, dear.unwrap_or_else(none));
     stage.relieve(UNTOUCHED, format!("{CRITICAL_UNITS} pods, the same all the time"));
     Ok(())
 }
