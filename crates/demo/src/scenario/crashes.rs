@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     cluster::workload::{Class, Workload},
+    eyes::Decision,
     fleet::Fleet,
 };
 
@@ -36,6 +37,7 @@ async fn leader(stage: &Stage<'_>) -> Option<usize> {
 async fn until_leader(stage: &Stage<'_>) -> Result<usize, Stop> {
     let deadline = Instant::now() + PATIENCE;
     loop {
+        stage.look().await?;
         match leader(stage).await {
             Some(number) => return Ok(number),
             None if Instant::now() > deadline => return Err(Stop("nobody leads".to_owned())),
@@ -55,6 +57,32 @@ async fn served(stage: &Stage<'_>, batch: u32) -> Played {
         .await
 }
 
+/// Pods that run, of all clusters.
+fn running(fleet: &Fleet) -> BTreeSet<String> {
+    let clusters = fleet.clusters.iter().enumerate();
+    let pods = clusters.flat_map(|(at, cluster)| {
+        cluster.running().into_iter().map(move |uid| format!("{at}/{uid}"))
+    });
+    pods.collect()
+}
+
+/// Fails the claim when one of the pods that run now does no more. Says how many they are.
+fn keep_running(stage: &Stage<'_>, claim: &'static str) -> usize {
+    let pods = running(stage.fleet);
+    let count = pods.len();
+    stage.guard(claim, move |_, fleet| {
+        let gone = pods.difference(&running(fleet)).count();
+        (gone > 0).then(|| format!("{gone} of {count} pods are gone"))
+    });
+    count
+}
+
+/// Drains that were decided since the mark.
+fn drains(stage: &Stage<'_>) -> usize {
+    let drain = |it: &Decision| is_decided(it, "Reclaim") || is_decided(it, "Preempt");
+    stage.decisions().iter().filter(|it| drain(it)).count()
+}
+
 /// Kill the coordinator's leader.
 pub(crate) mod leader {
     use super::*;
@@ -63,12 +91,18 @@ pub(crate) mod leader {
     const UNAFFECTED: &str = "data plane unaffected";
     pub(crate) const CLAIMS: &[&str] = &[SOON, UNAFFECTED];
 
+    const MORE: u32 = 2;
+
     pub(crate) async fn play(stage: &Stage<'_>) -> Played {
         let old = until_leader(stage).await?;
         let node = &stage.fleet.coordinators[old];
-        stage.step(Act, &format!("{} leads; it is killed", node.part.id));
+        let pods = keep_running(stage, UNAFFECTED);
+        stage.step(Act, &format!("{} leads; it is killed, and demand in A rises", node.part.id));
+        stage.mark();
         node.part.kill().await;
         let begun = Instant::now();
+        // While nobody leads: what follows is to be served all the same.
+        stage.demand(A, BATCH, level(A, BATCH) + MORE);
         stage.step(Check, "another one leads");
         let new = until_leader(stage).await?;
         let took = begun.elapsed();
@@ -76,11 +110,16 @@ pub(crate) mod leader {
         let detail = format!("{name} after {:.2} s", took.as_secs_f64());
         stage.claim(SOON, took < Duration::from_secs(2) && new != old, detail);
         stage.step(Check, "demand is served meanwhile");
-        served(stage, level(A, BATCH) + 2).await?;
-        stage.claim(UNAFFECTED, true, "2 more units served with one replica down");
+        served(stage, level(A, BATCH) + MORE).await?;
+        let served = begun.elapsed().as_secs_f64();
         stage.step(Check, "the replica comes back");
         node.part.start().await?;
-        stage.until(|_| stage.fleet.missing().map_or(Ok(()), Err)).await
+        stage.until(|_| stage.fleet.missing().map_or(Ok(()), Err)).await?;
+        let drains = drains(stage);
+        stage.claim(UNAFFECTED, drains == 0, format!("{drains} drains"));
+        let detail = format!("{MORE} units more after {served:.1} s, {pods} pods run on, no drain");
+        stage.relieve(UNAFFECTED, detail);
+        Ok(())
     }
 }
 
@@ -140,10 +179,10 @@ pub(crate) mod shard {
     pub(crate) async fn play(stage: &Stage<'_>) -> Played {
         let number = stage.fleet.clusters[A].shard;
         let node = &stage.fleet.shards[number];
-        let pods: BTreeSet<String> = running(stage.fleet);
+        let pods: BTreeSet<String> = running_in_a(stage.fleet);
         let before = stage.view().serving(A).len();
         stage.guard(KEPT, move |_, fleet| {
-            let gone = pods.difference(&running(fleet)).count();
+            let gone = pods.difference(&running_in_a(fleet)).count();
             (gone > 0).then(|| format!("{gone} pods were moved"))
         });
         stage.step(Act, "demand in A rises by 4, and machines are bootstrapped");
@@ -185,7 +224,7 @@ pub(crate) mod shard {
         Ok(())
     }
 
-    fn running(fleet: &Fleet) -> BTreeSet<String> {
+    fn running_in_a(fleet: &Fleet) -> BTreeSet<String> {
         fleet.clusters[A].running().into_iter().collect()
     }
 }
@@ -202,12 +241,7 @@ pub(crate) mod everything {
     const GUIDED: Duration = Duration::from_secs(20);
 
     pub(crate) async fn play(stage: &Stage<'_>) -> Played {
-        let pods = running(stage.fleet);
-        let count = pods.len();
-        stage.guard(RUN_ON, move |_, fleet| {
-            let gone = pods.difference(&running(fleet)).count();
-            (gone > 0).then(|| format!("{gone} of {count} pods are gone"))
-        });
+        let count = keep_running(stage, RUN_ON);
         stage
             .step(Act, "every process of BigFleet stops: replicas, shards, operators, controllers");
         stage.mark();
@@ -232,21 +266,9 @@ pub(crate) mod everything {
         // A few cycles more: a drain would come with the first roll-ups.
         stage.pass(Duration::from_secs(2)).await?;
         let seconds = begun.elapsed().as_secs_f64();
-        let drains = stage
-            .decisions()
-            .into_iter()
-            .filter(|it| is_decided(it, "Reclaim") || is_decided(it, "Preempt"));
-        let drains = drains.count();
+        let drains = drains(stage);
         stage.claim(RETURNS, drains == 0, format!("{drains} drains"));
         stage.relieve(RUN_ON, format!("{count} pods, the same for {seconds:.0} s"));
         Ok(())
-    }
-
-    fn running(fleet: &Fleet) -> BTreeSet<String> {
-        let clusters = fleet.clusters.iter().enumerate();
-        let pods = clusters.flat_map(|(at, cluster)| {
-            cluster.running().into_iter().map(move |uid| format!("{at}/{uid}"))
-        });
-        pods.collect()
     }
 }

@@ -130,9 +130,7 @@ impl<'a> Stage<'a> {
     ) -> Result<T, Stop> {
         let deadline = Instant::now() + patience;
         loop {
-            self.fleet.check().await?;
-            let view = self.view();
-            self.watch(&view);
+            let view = self.look().await?;
             match look(&view) {
                 Ok(seen) => return Ok(seen),
                 Err(missing) if Instant::now() > deadline => {
@@ -148,11 +146,18 @@ impl<'a> Stage<'a> {
     pub(crate) async fn pass(&self, time: Duration) -> Played {
         let until = Instant::now() + time;
         while Instant::now() < until {
-            self.fleet.check().await?;
-            self.watch(&self.view());
+            self.look().await?;
             sleep(LOOK).await;
         }
         Ok(())
+    }
+
+    /// One look at everything that should run, with the guards awake.
+    pub(crate) async fn look(&self) -> Result<View, Stop> {
+        self.fleet.check().await?;
+        let view = self.view();
+        self.watch(&view);
+        Ok(view)
     }
 
     fn watch(&self, view: &View) {
