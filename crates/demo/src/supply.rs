@@ -21,6 +21,8 @@ pub(crate) const GENERAL: &str = "sim.8x32";
 pub(crate) const GPU: &str = "sim.gpu8";
 /// GPU machines of one rack: as many as a gang wants.
 pub(crate) const RACK: usize = 16;
+/// Racks of them.
+pub(crate) const RACKS: usize = 2;
 
 /// What one shard's provider has.
 #[derive(Clone, Debug)]
@@ -105,7 +107,7 @@ impl Site {
             ..committed("owned", CapacityType::BareMetal, owned)
         }];
         if self.gpus {
-            own.zones.push(Zone { name: GPU_ZONE.to_owned(), racks: 2 });
+            own.zones.push(Zone { name: GPU_ZONE.to_owned(), racks: RACKS });
             tiers.push(gpus());
         }
         let rented = |spot_price| {
@@ -170,7 +172,7 @@ fn gpus() -> Tier {
         resources: quantities(&[("cpu", "8"), ("memory", "32Gi"), gpu]),
         allocatable: quantities(&[("cpu", "7500m"), ("memory", "28Gi"), gpu]),
         zones: vec![GPU_ZONE.to_owned()],
-        ..committed("gpu", CapacityType::BareMetal, 2 * RACK)
+        ..committed("gpu", CapacityType::BareMetal, RACKS * RACK)
     }
 }
 

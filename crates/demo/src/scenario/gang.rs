@@ -9,7 +9,10 @@ use super::{
     },
     stage::{Played, Stage},
 };
-use crate::{cluster::workload::Workload, supply::RACK};
+use crate::{
+    cluster::workload::Workload,
+    supply::{RACK, RACKS},
+};
 
 const C: usize = 2;
 const ALL_RUN: &str = "all 16 pods run";
@@ -61,7 +64,8 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
         })
         .collect();
     let detail = format!("{} of {} domains", need.same_domain, domains.len());
-    stage.claim(EXPLAINED, racks.contains(need.same_domain.as_str()), detail);
+    let runs_there = racks.contains(need.same_domain.as_str());
+    stage.claim(EXPLAINED, runs_there && explains(&domains, &need.same_domain), detail);
     stage.explain(Explain {
         shard: stage.fleet.shards[cluster.shard].part.id.clone(),
         cluster: cluster.name.clone(),
@@ -71,4 +75,30 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
         domains,
     });
     Ok(())
+}
+
+/// Whether every rack was looked at, and the chosen one could hold the gang.
+fn explains(domains: &[Domain], chosen: &str) -> bool {
+    let could = |it: &Domain| it.domain == chosen && it.satisfiable;
+    domains.len() == RACKS && domains.iter().any(could)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_explained_by_all_domains_and_the_chosen_among_them() {
+        let domain = |name: &str, satisfiable| Domain {
+            domain: name.to_owned(),
+            coverage_per_mille: 1_000,
+            satisfiable,
+        };
+        let both = [domain("r1", true), domain("r2", true)];
+        assert!(explains(&both, "r1") && explains(&both, "r2"));
+        assert!(!explains(&[], "r1"), "nothing was looked at");
+        assert!(!explains(&both[..1], "r1"), "one was not looked at");
+        assert!(!explains(&both, "r3"), "another one");
+        assert!(!explains(&[domain("r1", false), domain("r2", true)], "r1"), "it could not");
+    }
 }
