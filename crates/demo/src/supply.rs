@@ -73,6 +73,11 @@ impl Site {
         self.counts.owned + self.counts.reserved
     }
 
+    /// Those of them that stand in the dearer cloud.
+    pub(crate) const fn reserved(&self) -> usize {
+        self.counts.reserved
+    }
+
     /// All machines of the general type.
     pub(crate) const fn general(&self) -> usize {
         self.committed() + 2 * (self.counts.on_demand + self.counts.spot)

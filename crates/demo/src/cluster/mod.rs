@@ -8,7 +8,7 @@ mod view;
 pub(crate) mod workload;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -351,6 +351,12 @@ impl Cluster {
                 })
                 .collect()
         })
+    }
+
+    /// Values of a label among nodes that take pods.
+    pub(crate) fn offered(&self, label: &str) -> BTreeSet<String> {
+        let value = |node: &NodeView| node.labels.get(label).filter(|_| node.schedulable).cloned();
+        self.caches.nodes.with(|nodes| nodes.values().filter_map(|node| value(node)).collect())
     }
 
     /// Nodes it has.
