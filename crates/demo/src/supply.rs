@@ -24,6 +24,9 @@ pub(crate) const RACK: usize = 16;
 /// Racks of them.
 pub(crate) const RACKS: usize = 2;
 
+/// How long a failed machine is left as it is.
+pub(crate) const FAILED_HOLD: Duration = Duration::from_secs(2);
+
 /// What one shard's provider has.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
@@ -203,7 +206,7 @@ impl Supply {
         let config = KitConfig {
             provider: site.name.to_owned(),
             sweep_interval: Duration::from_secs(1),
-            failed_hold: Duration::from_secs(2),
+            failed_hold: FAILED_HOLD,
             // Short enough for a brown-out to be felt; a repair has all the time it needs.
             timeouts: Timeouts {
                 create: Duration::from_secs(8),
