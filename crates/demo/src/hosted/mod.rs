@@ -23,7 +23,7 @@ use axum::{
 use bigfleet_dashboard::Assets;
 use bigfleet_net::shutdown::Shutdown;
 use serde_json::json;
-use table::{Refusal, Secret, Table};
+use table::{Memory, Refusal, Secret, Table};
 use tokio::time::Instant;
 use tower::Service as _;
 
@@ -57,7 +57,18 @@ struct Host {
     table: Mutex<Table>,
     tenants: Mutex<HashMap<Secret, Tenant>>,
     /// A fleet that waits for its visitor.
-    warm: Mutex<Option<Arc<Show>>>,
+    warm: Warm<Arc<Show>>,
+    /// How much memory there is.
+    memory: fn() -> Option<Memory>,
+}
+
+/// What waits for a visitor.
+type Warm<T> = Mutex<Option<T>>;
+
+/// Gives it away, if that fits; else says whether it does.
+fn hand_out<T>(warm: &Warm<T>, fits: bool) -> Result<T, bool> {
+    let waiting = if fits { lock(warm).take() } else { None };
+    waiting.ok_or(fits)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -74,6 +85,7 @@ pub(crate) async fn run(flags: &DemoFlags, stop: &Shutdown) -> Result<(), Error>
         table: Mutex::default(),
         tenants: Mutex::default(),
         warm: Mutex::default(),
+        memory: memory::memory,
     });
     let app =
         Router::new().route("/api/session", post(open)).fallback(dispatch).with_state(host.clone());
@@ -99,10 +111,12 @@ pub(crate) async fn run(flags: &DemoFlags, stop: &Shutdown) -> Result<(), Error>
 }
 
 impl Host {
+    /// Whether one more fleet fits beside those that have a visitor: the one that waits, or is
+    /// still to be started.
     fn fits(&self) -> bool {
-        let running = lock(&self.table).len() + usize::from(lock(&self.warm).is_some());
+        let running = lock(&self.table).len();
         // Where nobody tells how much memory there is, nobody is let in.
-        memory::memory().is_some_and(|memory| memory.fits(running))
+        (self.memory)().is_some_and(|memory| memory.fits(running))
     }
 
     /// Ends the fleets of those who have left.
@@ -137,18 +151,11 @@ impl Host {
 }
 
 async fn open(State(host): State<Arc<Host>>) -> Response {
-    let warm = lock(&host.warm).take();
-    let Some(show) = warm else {
-        let wait = match host.fits() {
-            // One is being started.
-            true => Duration::from_secs(5),
-            false => lock(&host.table).next_end(Instant::now()),
-        };
-        let seconds = wait.as_secs().max(1);
-        let text = format!("no fleet is free; try again in {seconds} s");
-        let mut response = refuse(StatusCode::SERVICE_UNAVAILABLE, &text);
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-        return response;
+    let show = match hand_out(&host.warm, host.fits()) {
+        Ok(show) => show,
+        // One is being started.
+        Err(true) => return full(Duration::from_secs(5)),
+        Err(false) => return full(lock(&host.table).next_end(Instant::now())),
     };
     let Ok(secret) = secret() else {
         return refuse(StatusCode::INTERNAL_SERVER_ERROR, "no secret could be drawn");
@@ -168,6 +175,15 @@ async fn open(State(host): State<Arc<Host>>) -> Response {
     let tenant = Tenant { show, guide, calls, stop, ends };
     lock(&host.tenants).insert(secret.clone(), tenant);
     answer(StatusCode::CREATED, &json!({"session": secret, "endsAtUnixMs": ends}))
+}
+
+/// Says when to try again.
+fn full(wait: Duration) -> Response {
+    let seconds = wait.as_secs().max(1);
+    let text = format!("no fleet is free; try again in {seconds} s");
+    let mut response = refuse(StatusCode::SERVICE_UNAVAILABLE, &text);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    response
 }
 
 impl Host {
@@ -245,15 +261,44 @@ mod tests {
         assert_eq!(shown(&request("/api/state", None)), None);
     }
 
-    #[tokio::test]
-    async fn without_a_session_nothing_is_told_and_after_it_that_it_is_over() {
-        let host = Arc::new(Host {
+    fn host(memory: fn() -> Option<Memory>) -> Arc<Host> {
+        Arc::new(Host {
             seed: 0,
             assets: Assets::guide().unwrap(),
             table: Mutex::default(),
             tenants: Mutex::default(),
             warm: Mutex::default(),
-        });
+            memory,
+        })
+    }
+
+    /// Of 10 GiB.
+    fn used(percent: u64) -> Option<Memory> {
+        let total = 10 << 30;
+        Some(Memory { total, used: total / 100 * percent })
+    }
+
+    #[tokio::test]
+    async fn a_fleet_that_waits_is_kept_while_memory_is_short() {
+        let warm = Mutex::new(Some("a fleet"));
+        let short = host(|| used(81));
+        assert_eq!(hand_out(&warm, short.fits()), Err(false));
+        assert_eq!(*lock(&warm), Some("a fleet"), "it waits on");
+        lock(&short.table).begin("other".to_owned(), Instant::now());
+        let response = open(State(short)).await;
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let again: u64 = response.headers()[RETRY_AFTER].to_str().unwrap().parse().unwrap();
+        assert!((295..=300).contains(&again), "when the next session ends: {again}");
+
+        let enough = host(|| used(79));
+        assert_eq!(hand_out(&warm, enough.fits()), Ok("a fleet"));
+        assert_eq!(hand_out(&warm, enough.fits()), Err(true), "the next is being started");
+        assert_eq!(open(State(enough)).await.headers()[RETRY_AFTER], "5");
+    }
+
+    #[tokio::test]
+    async fn without_a_session_nothing_is_told_and_after_it_that_it_is_over() {
+        let host = host(|| None);
         let ask = async |header: Option<&str>| {
             dispatch(State(host.clone()), request("/api/state", header)).await.status()
         };
