@@ -16,7 +16,7 @@ export const STORY: Record<string, string> = {
   'stock-out':
     'A cloud says no. The next cheapest machine that fits is taken; where none is left, the shortfall says why.',
   'provider-brown-out':
-    'A provider is slow and fails half the time. Nothing is lost and nothing is bought twice: every call may be repeated.',
+    'A provider is ill: some of what is bought there fails at once, and some hangs. Nothing is lost and nothing is bought twice: every call may be repeated.',
   'leader-loss': 'The coordinator is three processes. One dies, another leads, and no machine notices.',
   'coordinator-loss':
     'The coordinator is not needed to run. Without it the shards go on deciding; when it returns, they report again.',
