@@ -171,7 +171,8 @@ mod tests {
             per_shard: shards.iter().map(|shard| ((*shard).to_owned(), 1)).collect(),
         };
         let rows = [row("r", &["a"]), row("s", &["a", "b"]), row("t", &["b"]), row("u", &[])];
-        let [told] = &emptied_by("a", &rows)[..] else { panic!("one of them") };
+        let emptied = emptied_by("a", &rows);
+        let [told] = &emptied[..] else { panic!("one of them") };
         assert!(told.starts_with("leave the quota of p r without shares"), "{told}");
     }
 
