@@ -41,7 +41,7 @@ pub(super) async fn list(fleet: &mut Fleet, console: &mut Console) -> Result<(),
 /// Flags of `upsert-provider`.
 #[derive(Debug, clap::Args)]
 pub struct UpsertArgs {
-    /// Name of the provider
+    /// Name of the provider: what its own --provider says, so that quotas tell accounts apart
     #[arg(long)]
     name: String,
     /// host:port where it serves

@@ -57,7 +57,7 @@ pub(super) async fn list(fleet: &mut Fleet, console: &mut Console) -> Result<(),
 /// Flags of `set-quota`.
 #[derive(Debug, clap::Args)]
 pub struct SetArgs {
-    /// Name of the provider
+    /// Name of the provider, as upsert-provider has it
     #[arg(long, value_name = "NAME")]
     provider: String,
     /// Region of the account
