@@ -11,12 +11,12 @@ export const STORY: Record<string, string> = {
   'spot-interruption':
     'Cheap machines vanish. Each workload says what that costs it, and the engine weighs price against probability: so critical work was never there.',
   'zone-outage':
-    'A zone is gone. Spread work and groups are built again where there is room, and the clock shows how long it took.',
+    'A zone is gone, with a whole group and a pod of work that is spread over all zones. Both are built again where there is room, and the clock shows how long it took.',
   gang: 'A training job is all or nothing: sixteen machines with one rack in common. One domain is chosen for all of it.',
   'stock-out':
     'A cloud says no. The next cheapest machine that fits is taken; where none is left, the shortfall says why.',
   'provider-brown-out':
-    'A provider is ill: some of what is bought there fails at once, and some hangs. Nothing is lost and nothing is bought twice: every call may be repeated.',
+    'A provider is ill: some purchases fail at once, others hang until they time out. What failed is left alone for a moment and tried again, no machine is lost, and nothing is bought twice.',
   'leader-loss': 'The coordinator is three processes. One dies, another leads, and no machine notices.',
   'coordinator-loss':
     'The coordinator is not needed to run. Without it the shards go on deciding; when it returns, they report again.',

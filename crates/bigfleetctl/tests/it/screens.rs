@@ -162,6 +162,7 @@ fn gang() -> ExplainNeedResponse {
     };
     ExplainNeedResponse {
         cycle: 91,
+        computed_at_unix_nanos: NOW - 2 * SECOND,
         need: Some(view),
         rank: 3,
         rank_of: 40,
