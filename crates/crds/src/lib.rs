@@ -5,7 +5,7 @@
 //! - [`AvailableCapacity`]: a hint at what the fleet could still give.
 //!
 //! The manifests in `api/crd` are rendered from these types; write them anew
-//! after a change with `cargo run -p bigfleet-crds --example generate`.
+//! after a change with `cargo run -p bigfleet-crds --example manifests`.
 //!
 //! Reading is lenient where an object may have been stored under an older
 //! schema: text that only a newer schema refuses (a quantity, an operator)

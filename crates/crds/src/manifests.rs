@@ -11,7 +11,7 @@ use serde_saphyr::FoldStr;
 use crate::{GROUP, available_capacity_crd, capacity_request_crd, upcoming_node_crd};
 
 /// The command that writes the manifests.
-pub const GENERATE: &str = "cargo run -p bigfleet-crds --example generate";
+pub const GENERATE: &str = "cargo run -p bigfleet-crds --example manifests";
 
 /// One file of `api/crd`.
 #[derive(Clone, Debug, PartialEq, Eq)]
