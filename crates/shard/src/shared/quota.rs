@@ -75,7 +75,7 @@ impl Shared {
             let provider = view.host().map(|(provider, _)| provider);
             if view.state() != MachineState::Speculative || queued(view.id()) {
                 room.drawn(draw(view.class(), provider));
-                unnamed = unnamed.or(provider.filter(|provider| !room.names(provider)));
+                unnamed = unnamed.or_else(|| provider.filter(|provider| !room.names(provider)));
             } else {
                 let fails = view.held_back() == Some(HeldBack::ProviderFailing);
                 slots.push((fails, MachineId::from(view.id()), view.class().clone()));
