@@ -13,7 +13,9 @@ impl Reports {
     pub fn answer(&mut self, state: &State, taken: &Taken, now: Now) -> wire::ReportAck {
         let mut ack = wire::ReportAck {
             coordinator_term: self.term,
-            acknowledged: true,
+            // Said again it tells a shard that shares its provider nothing, so that it must
+            // not take this for leave to act.
+            acknowledged: taken.fresh || taken.assignment_digest == 0,
             fleet_id: state.fleet_id().unwrap_or_default().to_owned(),
             ..wire::ReportAck::default()
         };

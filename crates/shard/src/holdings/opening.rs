@@ -8,8 +8,8 @@ const ATTEMPTS: u32 = 3;
 pub enum Attempt {
     /// It came to nothing.
     Missed,
-    /// A coordinator of a newer generation than the file's said no more than its name: it
-    /// is there to be asked again, and has not yet looked at whose report it was.
+    /// A coordinator said no more than its name, being of a newer generation than the file's
+    /// or having had that report before: it is there to be asked again.
     Named,
     /// The report counted, and all of its answer was taken in.
     Answered,

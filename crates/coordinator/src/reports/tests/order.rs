@@ -124,6 +124,17 @@ fn step_3_a_late_report_changes_nothing_soft() {
     assert_eq!(leader.reports.snapshots("b")[0].cycle, 1, "its first process that says so");
 }
 
+/// It has not heard what it lost, and would act on what it remembers.
+#[test]
+fn step_3_a_repeated_report_opens_no_shard() {
+    let mut leader = Leader::new();
+    let shares = |cycle| wire::ShardReport { assignment_digest: 9, ..report("a", 1, cycle) };
+    assert!(leader.ok(&shares(1)).acknowledged);
+    let repeated = leader.ok(&shares(1));
+    assert!(!repeated.acknowledged && repeated.assignment.is_none());
+    assert!(leader.ok(&shares(2)).acknowledged);
+}
+
 #[test]
 fn step_4_keeps_the_whole_list_but_what_means_nothing() {
     let mut leader = Leader::new();
