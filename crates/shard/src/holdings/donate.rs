@@ -12,6 +12,15 @@ use super::{Domain, Drain, Holdings, Out, TransferId};
 
 /// Most machines of one transfer.
 const MOST: usize = 100;
+/// The longest name of a machine that is replicated (coordinator chapter §3), in bytes.
+const LONGEST_NAME: usize = 253;
+
+/// Whether a machine of this name may be lent: a coordinator ends each transfer of one whose
+/// name is too long, and would ask for it again, before any other.
+#[must_use]
+pub const fn may_be_lent(machine: &str) -> bool {
+    machine.len() <= LONGEST_NAME
+}
 
 /// What kind of machines a transfer moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +142,8 @@ impl Holdings {
 pub fn pick(selector: &Selector, candidates: impl IntoIterator<Item = Candidate>) -> Option<Out> {
     let most = selector.count.min(MOST);
     let mut by_home: BTreeMap<Domain, Vec<(f64, MachineId)>> = BTreeMap::new();
-    for one in candidates.into_iter().filter(|one| selector.matches(one)) {
+    let may_go = |one: &Candidate| may_be_lent(&one.id) && selector.matches(one);
+    for one in candidates.into_iter().filter(may_go) {
         let ranked = (selector.rank(&one), one.id);
         by_home.entry(one.home).or_default().push(ranked);
     }

@@ -7,6 +7,7 @@ use bigfleet_model::{CapacityType, MachineState, PenaltyBucket};
 use bigfleet_wire::v1alpha1 as wire;
 
 use super::SharedSide;
+use crate::holdings::may_be_lent;
 
 /// So many rows are reported, the largest.
 const MOST: usize = 256;
@@ -30,7 +31,8 @@ impl SharedSide {
                 counted += 1;
                 after = Some(view.id());
                 let ownership = &in_force.ownership;
-                if ownership.is_home(view.class()) && !ownership.is_away(view.id()) {
+                let stays = ownership.is_away(view.id()) || !may_be_lent(view.id());
+                if ownership.is_home(view.class()) && !stays {
                     let class = view.class();
                     let kind =
                         (class.instance_type.clone(), class.zone.clone(), class.capacity_type);

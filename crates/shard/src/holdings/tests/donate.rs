@@ -62,6 +62,15 @@ fn of_one_domain_as_many_as_asked_for_at_most() {
 }
 
 #[test]
+fn a_name_that_cannot_be_replicated_stays() {
+    let idle_one = |id: &str| candidate(id, "a", MachineState::Idle, None);
+    let (long, longest) = ("m".repeat(254), "n".repeat(253));
+    let went = pick(&idle(selector(9)), [idle_one(&long), idle_one(&longest)]);
+    assert_eq!(chosen(went), [longest]);
+    assert_eq!(pick(&idle(selector(9)), [idle_one(&long)]), None);
+}
+
+#[test]
 fn every_part_of_a_selector_counts() {
     let here = || [candidate("m", "a", MachineState::Idle, None)];
     let matches = |change: &dyn Fn(&mut wire::TransferSelector)| {
