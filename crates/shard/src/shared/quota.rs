@@ -75,7 +75,8 @@ impl Shared {
             let provider = view.host().map(|(provider, _)| provider);
             if view.state() != MachineState::Speculative || queued(view.id()) {
                 room.drawn(draw(view.class(), provider));
-                unnamed = unnamed.or_else(|| provider.filter(|provider| !room.names(provider)));
+                let is_unnamed = |provider: &&str| !provider.is_empty() && !room.names(provider);
+                unnamed = unnamed.or_else(|| provider.filter(is_unnamed));
             } else {
                 let fails = view.held_back() == Some(HeldBack::ProviderFailing);
                 slots.push((fails, MachineId::from(view.id()), view.class().clone()));
