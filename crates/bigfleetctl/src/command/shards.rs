@@ -84,7 +84,7 @@ pub(super) async fn remove(
     if heartbeat != 0 && now.saturating_sub(heartbeat) < ALIVE && !args.force {
         return Err(Error::Failed(format!(
             "shard {id} reported {} ago, so it is alive and would register again; stop it and \
-             wait 60 s, or use --force",
+             wait 60 s (or twice its --execute-timeout, if that is longer), or use --force",
             when::age(now, heartbeat)
         )));
     }
