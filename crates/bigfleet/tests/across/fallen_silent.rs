@@ -12,8 +12,8 @@ use crate::{
     stock,
 };
 
-/// A leader asks a donor for two minutes.
-const GIVES_UP: Duration = Duration::from_secs(200);
+/// A leader asks a donor for two minutes, and the next one begins anew.
+const GIVES_UP: Duration = Duration::from_secs(400);
 
 /// Two machines of the first shard, and four of a type that only the second has.
 fn provider() -> Vec<String> {

@@ -27,8 +27,8 @@ fn releasing(report: &ShardReport) -> (usize, Vec<String>) {
 /// is longer, unless its effect shows.
 #[tokio::test(start_paused = true)]
 async fn a_key_is_released_only_when_nothing_is_under_way_on_it() {
-    for (delay, drop_ack, execute_timeout, at_least) in
-        [(25, true, 30, 15), (300, false, 30, 45), (300, false, 90, 175)]
+    for (delay, drop_ack, execute_timeout, within) in
+        [(25, true, 30, 15..60), (300, false, 30, 45..100), (300, false, 90, 175..230)]
     {
         let fake = provider();
         let execute_timeout = Duration::from_secs(execute_timeout);
@@ -57,7 +57,7 @@ async fn a_key_is_released_only_when_nothing_is_under_way_on_it() {
         pass(5).await;
         assert!(one.metric("bigfleet_shard_holdings_age_seconds{holding=\"releasing\"} ") >= 3.0);
         one.coordinator.wait_for("the release", released, PATIENCE).await.expect("released");
-        assert!(began.elapsed() > Duration::from_secs(at_least), "{:?}", began.elapsed());
+        assert!(within.contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
         one.stop().await;
     }
 }
