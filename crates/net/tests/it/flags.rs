@@ -166,7 +166,7 @@ fn usage_errors_exit_2_and_say_what_to_write() {
         (&["--log-level=loud"], &[], "write off, error, warn"),
         (&["--log-format=xml"], &[], "text, json"),
         (&["--cycle-interval=10"], &[], "write for example 10s or 10m"),
-        (&["--metrics-addr=8780"], &[], "write :7780"),
+        (&["--metrics-addr=8780"], &[], "write :8780"),
         (&[], &[("BIGFLEET_CYCLE_INTERVAL", "soon")], "is not a duration"),
         (&[], &[("BIGFLEET_REQUIRE_TLS", "perhaps")], "perhaps"),
     ] {
