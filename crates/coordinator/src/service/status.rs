@@ -65,9 +65,10 @@ impl From<Refused> for Status {
             | Refused::SameShard(_)
             | Refused::NotShared(_)
             | Refused::TooManyMachines(_) => Code::InvalidArgument,
-            Refused::Recovering | Refused::NotRecovering | Refused::HoldingsMissing(_) => {
-                Code::FailedPrecondition
-            }
+            Refused::Recovering
+            | Refused::NotRecovering
+            | Refused::HoldingsMissing(_)
+            | Refused::KeyOnLoan(_) => Code::FailedPrecondition,
             Refused::StaleEpoch { .. } | Refused::OtherFleet(_) | Refused::ReplicaTooOld { .. } => {
                 Code::Aborted
             }

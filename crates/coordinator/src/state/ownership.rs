@@ -41,6 +41,7 @@ impl State {
             }
             None => {}
         }
+        self.would_leave_no_loan_behind(domain)?;
         let effect = self.move_to(index, domain, Some(shard));
         if self.ownership_key.is_none() {
             self.ownership_key = Some(domain.key.clone());
@@ -157,6 +158,17 @@ impl State {
             self.ownership_key = None;
             self.touch_all(index);
         }
+    }
+
+    /// A machine on loan whose home is of another key would be in nobody's machines_out:
+    /// the holder of a domain of the new key would own it beside the recipient.
+    fn would_leave_no_loan_behind(&self, domain: &Domain) -> Result<(), Refused> {
+        if self.ownership_key.is_some() {
+            return Ok(());
+        }
+        let homes = self.transfers.values().filter_map(|transfer| transfer.home.as_ref());
+        let other = homes.map(|home| &home.key).find(|key| **key != domain.key);
+        other.map_or(Ok(()), |key| Err(Refused::KeyOnLoan(key.clone())))
     }
 
     fn owner(&self, key: &Key) -> Option<&ShardId> {

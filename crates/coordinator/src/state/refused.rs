@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Recovered,
-    id::{ClusterId, Domain, ShardId},
+    id::{ClusterId, Domain, Label, ShardId},
 };
 
 /// A command was valid, and this is what it did.
@@ -68,6 +68,12 @@ pub enum Refused {
         /// Its owner.
         owner: Option<ShardId>,
     },
+    /// Domains of another key, while machines are on loan that go home to domains of this.
+    #[error(
+        "machines on loan go home to domains of {0}; assign domains of it, or wait until their \
+         transfers end (list-transfers)"
+    )]
+    KeyOnLoan(Label),
     /// A quota below nothing.
     #[error("per_shard[{shard}] is {slice}; a slice is 0 or more")]
     NegativeSlice {

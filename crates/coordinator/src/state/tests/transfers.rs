@@ -125,6 +125,30 @@ fn machines_out_follow_the_home() {
     assert_eq!((machines(&c.machines_in), c.machines_out.len()), (vec!["n"], 0));
 }
 
+/// Its home is in nobody's domains any more: of another key, it would have two owners.
+#[test]
+fn kind_4_a_new_key_waits_for_machines_on_loan() {
+    let mut world = world();
+    world.ok(&begin("t", "a", "b"));
+    world.ok(&release("t", "1", &["m"]));
+    for value in ["1", "2"] {
+        world.ok(&Command::UnassignDomain { domain: zone(value) });
+    }
+    let version = world.index;
+    for (shard, value) in [("a", "1"), ("b", "2")] {
+        let keys = vec![zone_key(value)];
+        world.ok(&Command::Released { shard: shard.into(), keys, version });
+    }
+    assert_eq!(world.state.ownership_key(), None);
+    let domain = Domain::new("rack", "r1");
+    let rack = Command::AssignDomain { domain, shard: "c".into() };
+    assert_eq!(world.refused(&rack), Refused::KeyOnLoan("zone".into()));
+    let mut same = world.clone();
+    same.ok(&assign("1", "c"));
+    world.ok(&settle("b", &[("t", "m")]));
+    world.ok(&rack);
+}
+
 #[test]
 fn kind_2_remove_shard_ends_its_transfers() {
     let mut world = world();
