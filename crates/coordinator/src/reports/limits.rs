@@ -1,6 +1,8 @@
 //! Input limits (coordinator chapter §3). Ids are narrow, so that none can be written in
 //! two ways against the identity of a certificate.
 
+use std::collections::HashMap;
+
 use bigfleet_wire::v1alpha1 as wire;
 
 use crate::state::MAX_TRANSFER_MACHINES;
@@ -142,6 +144,16 @@ pub fn released(ack: &wire::InstructAck) -> Result<&wire::DomainAssignment, Inva
 }
 
 fn assignment(held: &wire::Assignment) -> Result<(), Invalid> {
+    let mut by_transfer: HashMap<&str, usize> = HashMap::new();
+    for one in &held.machines_in {
+        let machines = by_transfer.entry(&one.transfer_id).or_default();
+        *machines += 1;
+        if *machines > MAX_TRANSFER_MACHINES {
+            // No replica could load a state with such a transfer.
+            let why = format!("more than {MAX_TRANSFER_MACHINES} in one transfer");
+            invalid("machines_in.transfer_id", why)?;
+        }
+    }
     held.clusters.iter().try_for_each(|cluster| id("clusters", cluster))?;
     held.domains.iter().try_for_each(|one| domain(&one.topology_key, &one.topology_value))?;
     held.machines_in.iter().try_for_each(|one| {
@@ -256,6 +268,25 @@ mod tests {
         for (index, breaks) in broken.into_iter().enumerate() {
             assert!(checked(breaks).is_err(), "{index}");
         }
+    }
+
+    /// A state with more would be committed, and no replica could load it again.
+    #[test]
+    fn a_transfer_has_a_hundred_machines_in_holdings_too() {
+        let held = |machines: usize, transfers: usize| {
+            let machine = |number: usize| wire::TransferMachine {
+                transfer_id: (number % transfers).to_string(),
+                machine_id: number.to_string(),
+                home: Some(home_of("zone", "1", "b")),
+            };
+            let machines_in = (0..machines).map(machine).collect();
+            let held = wire::Assignment { machines_in, ..Default::default() };
+            let shard_id = "a".into();
+            report(&wire::ShardReport { shard_id, holdings: Some(held), ..Default::default() })
+        };
+        assert_eq!((held(100, 1), held(200, 2)), (Ok(()), Ok(())));
+        let refused = held(101, 1).unwrap_err();
+        assert_eq!(refused.to_string(), "machines_in.transfer_id: more than 100 in one transfer");
     }
 
     #[test]
