@@ -241,6 +241,10 @@ impl Run<'_, '_> {
                 if want.left().is_zero() {
                     return Ok(());
                 }
+                if most == MAX_TRANSFER_MACHINES as u64 && offer.left > count {
+                    // There is more where that came from, once the pair has rested.
+                    want.skip(Skip::Cooldown);
+                }
             }
         }
         Ok(())

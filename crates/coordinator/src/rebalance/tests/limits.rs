@@ -24,7 +24,10 @@ fn a_transfer_has_a_hundred_machines() {
         .has("b", idle("m", "a", 4_000))
         .lacks("r", cores(4 * 5_000, 6));
     // By what donors have, both close more than a tenth of it.
-    assert_eq!(fleet.pass(), ["a→r 100 Idle m/a", "b→r 100 Idle m/a"]);
+    let outcome = fleet.outcome();
+    let begun: Vec<String> = outcome.begin.iter().map(text).collect();
+    assert_eq!(begun, ["a→r 100 Idle m/a", "b→r 100 Idle m/a"]);
+    assert_eq!(outcome.skipped, [(Skip::Cooldown, 1)].into(), "the rest is there, and waits");
 }
 
 #[test]
