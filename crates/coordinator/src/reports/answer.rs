@@ -34,6 +34,9 @@ impl Reports {
         if shared && taken.of_this_fleet {
             ack.assignment = soft.due(state, taken);
             soft.ask_for_transfers(state, &taken.shard, &mut sequence, now);
+        } else {
+            // Of a lost volume, say: it is asked once it knows the fleet, with an Assignment.
+            soft.instructions.keep_transfers(|_| false);
         }
         ack.want_cluster_ids = soft.wants_clusters(state, taken);
         ack.bound_elsewhere = soft.bound_elsewhere(state, &taken.shard).collect();

@@ -128,7 +128,11 @@ fn a_releasing_transfer_is_an_instruction_to_its_donor() {
     // A new leader goes on by the record.
     leader.elect();
     assert_eq!(told(&leader.ok(&shared("a", 4, a.as_ref()))), ["give t", "drain u"]);
-    let mut acks = shared("a", 5, a.as_ref());
+    // A volume that was lost knows no fleet, and nothing of what it may give.
+    let lost = wire::ShardReport { fleet_id: String::new(), ..shared("a", 5, None) };
+    assert!(leader.ok(&lost).instructions.is_empty());
+    assert_eq!(told(&leader.ok(&shared("a", 6, a.as_ref()))), ["give t", "drain u"]);
+    let mut acks = shared("a", 7, a.as_ref());
     acks.instruction_acks = vec![ack("t", Outcome::Failed), ack("u", Outcome::RejectedInvalid)];
     assert_eq!(told(&leader.ok(&acks)), ["give t"], "asked again; refused");
     assert_eq!(leader.reports.take_refused(), ["u".into()].into());
@@ -140,7 +144,7 @@ fn a_releasing_transfer_is_an_instruction_to_its_donor() {
     other.instruction_acks = vec![gave.clone()];
     leader.ok(&other);
     assert!(leader.commits.is_empty());
-    let mut acks = shared("a", 6, None);
+    let mut acks = shared("a", 8, None);
     acks.instruction_acks = vec![gave];
     let ack = leader.ok(&acks);
     assert!(ack.instructions.is_empty());
