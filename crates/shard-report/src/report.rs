@@ -1,7 +1,10 @@
 //! The report itself.
 
+use std::collections::BTreeSet;
+
 use bigfleet_engine::Shortage;
-use bigfleet_model::{Totals, digest};
+use bigfleet_model::{ClusterId, Totals, digest};
+use bigfleet_net::values;
 use bigfleet_shard::{ReportSide, Standing};
 use bigfleet_wire::v1alpha1 as wire;
 
@@ -16,7 +19,7 @@ pub(crate) async fn build(
 ) -> wire::ShardReport {
     let standing = side.standing().await;
     let clusters = side.clusters();
-    let cluster_ids = carried.clusters.then(|| clusters.iter().map(ToString::to_string));
+    let cluster_ids = carried.clusters.then(|| nameable(&clusters));
     let report = wire::ShardReport {
         shard_id: side.shard_id().to_owned(),
         shard_address: options.advertise_addr.clone(),
@@ -28,7 +31,7 @@ pub(crate) async fn build(
         instruction_acks: carried.acks.clone(),
         observed_term: carried.observed_term,
         cluster_digest: digest::of_set(clusters.iter().map(|cluster| cluster.as_str())),
-        cluster_ids: cluster_ids.into_iter().flatten().collect(),
+        cluster_ids: cluster_ids.unwrap_or_default(),
         fleet_id: carried.fleet_id.clone(),
         instance: carried.instance,
         ..wire::ShardReport::default()
@@ -37,6 +40,19 @@ pub(crate) async fn build(
         None => report,
         Some(shared) => shared::complete(&shared, carried, report).await,
     }
+}
+
+/// The clusters that a coordinator takes the name of: any other, such as a provider's own
+/// word, would have it refuse the report, and every one after it.
+fn nameable(clusters: &BTreeSet<ClusterId>) -> Vec<String> {
+    let mut named = Vec::with_capacity(clusters.len());
+    for cluster in clusters {
+        match values::id(cluster.as_str(), "cluster", "prod-eu-1") {
+            Ok(name) => named.push(name),
+            Err(why) => tracing::warn!(%cluster, why, "the coordinator is not told of a cluster"),
+        }
+    }
+    named
 }
 
 fn summary(standing: &Standing, provider_addr: &str) -> wire::ShardSummary {
@@ -73,4 +89,16 @@ fn resources(totals: &Totals) -> wire::Resources {
 
 fn whole(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A coordinator refuses a report whole.
+    #[test]
+    fn a_name_that_no_coordinator_takes_is_not_said() {
+        let clusters = ["a", "team:eu", "b.c_d-1", ""].map(ClusterId::from);
+        assert_eq!(nameable(&clusters.into()), ["a", "b.c_d-1"]);
+    }
 }

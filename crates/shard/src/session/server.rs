@@ -11,6 +11,7 @@ use bigfleet_net::{
     message_limits,
     peer::{Gate, Peer},
     rule::Rule,
+    values,
 };
 use bigfleet_wire::v1alpha1::{
     Hello, OperatorMessage,
@@ -31,10 +32,6 @@ use super::{
     registry::Sessions,
     rollups,
 };
-
-/// Longest name of a cluster, in bytes: it is a key of every table and in every
-/// log line, and without mTLS anybody may say one.
-const MAX_CLUSTER_ID: usize = 253;
 
 /// Serves `Shard.Session`.
 pub(crate) struct SessionServer<H> {
@@ -227,16 +224,14 @@ async fn first(inbound: &mut Streaming<OperatorMessage>) -> Result<Hello, Status
         Status::invalid_argument(format!("the first frame cannot be read: {}", error.message()))
     })?;
     match frame.and_then(|frame| frame.payload) {
-        Some(Payload::Hello(hello)) if hello.cluster_id.is_empty() => {
-            Err(Status::invalid_argument("cluster_id: empty; name the cluster in Hello"))
+        // A coordinator would refuse every report that names another (its chapter §3), and
+        // without mTLS anybody may say one.
+        Some(Payload::Hello(hello)) => {
+            match values::id(&hello.cluster_id, "cluster", "prod-eu-1") {
+                Ok(_) => Ok(hello),
+                Err(why) => Err(Status::invalid_argument(format!("cluster_id: {why}"))),
+            }
         }
-        Some(Payload::Hello(hello)) if hello.cluster_id.len() > MAX_CLUSTER_ID => {
-            Err(Status::invalid_argument(format!(
-                "cluster_id: {} bytes are more than {MAX_CLUSTER_ID}; give the cluster a shorter id",
-                hello.cluster_id.len()
-            )))
-        }
-        Some(Payload::Hello(hello)) => Ok(hello),
         _ => Err(Status::invalid_argument("the first frame must be Hello")),
     }
 }

@@ -31,13 +31,11 @@ async fn anything_but_a_hello_with_a_name_is_refused() {
     operator.roll_up(1).await;
     operator.ends_with(Code::InvalidArgument).await;
 
-    let mut operator = rig.dial(&Security::Plaintext).await;
-    operator.say_hello("").await;
-    operator.ends_with(Code::InvalidArgument).await;
-
-    let mut operator = rig.dial(&Security::Plaintext).await;
-    operator.say_hello(&"x".repeat(254)).await;
-    operator.ends_with(Code::InvalidArgument).await;
+    for nameless in ["", "team:eu", &"x".repeat(254)] {
+        let mut operator = rig.dial(&Security::Plaintext).await;
+        operator.say_hello(nameless).await;
+        operator.ends_with(Code::InvalidArgument).await;
+    }
 
     let mut operator = rig.dial(&Security::Plaintext).await;
     operator.send(None).await;
