@@ -9,7 +9,7 @@ use super::{Assignment, Domain, Holdings};
 type Set<T> = HashSet<T, RandomState>;
 
 /// Holdings, to be asked about every record of a List.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ownership {
     /// Values held, by label. The coordinator has one label for all.
     domains: HashMap<String, Set<String>, RandomState>,

@@ -11,7 +11,11 @@ use crate::{
 };
 
 impl Shared {
+    /// The same again is nothing new: no List has to be read anew for a leader's term.
     fn put_in_force(&self, ownership: Ownership) -> u64 {
+        if self.in_force().ownership == ownership {
+            return self.revision();
+        }
         let revision = self.revision() + 1;
         self.in_force.store(Arc::new(InForce { ownership, revision }));
         revision
@@ -90,7 +94,7 @@ impl Shard {
             let less = shared.in_force().ownership.and(&ownership);
             shared.put_in_force(less);
             self.let_go_of_clusters(shared, &effects);
-            self.let_go().await;
+            self.let_go(&effects).await;
         }
         if !shared.persist(&after).await {
             // Nothing of it is used: the process is about to end.
@@ -118,8 +122,9 @@ impl Shard {
         for cluster in &lost {
             lock(&shared.gained).remove(cluster);
             tracing::info!(%cluster, "the cluster moves to another shard");
-            self.needs.forget(cluster);
+            // In this order: a roll-up that is being taken in would come after the forgetting.
             self.sessions.end(cluster, "the cluster is served by another shard; connect there");
+            self.needs.forget(cluster);
         }
         lock(&shared.lost_clusters).extend(lost);
     }
@@ -155,5 +160,17 @@ mod tests {
         let shared = Shared::new(None, open.apply(&picked).expect("open").after);
         shared.foresee(&picked).expect("open");
         assert_eq!(shared.revision(), 0);
+    }
+
+    /// A leader's term is written down, and nothing is read anew for it.
+    #[test]
+    fn the_same_again_is_nothing_new() {
+        let held = [Key::Cluster("c".into())].into_iter().collect();
+        let assignment = Assignment { version: 1, held, ..Assignment::default() };
+        let open = Holdings::default().apply(&Event::Assigned(assignment)).expect("taken").after;
+        let shared = Shared::new(None, open.clone());
+        let heard = open.apply(&Event::Heard { fleet: None, term: 7 }).expect("newer").after;
+        assert_eq!(shared.put_in_force(Ownership::of(&heard)), 0);
+        assert_eq!(shared.put_in_force(Ownership::default()), 1);
     }
 }
