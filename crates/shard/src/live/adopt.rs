@@ -102,6 +102,10 @@ impl Desk<'_> {
         if let Some(cluster) = told.filter(|cluster| self.is_served(cluster)) {
             self.tell(&machine, &cluster, true);
         }
+        if let Some(shared) = &self.shard.shared {
+            // It may draw on our share still: the next List, which would say so, is to come.
+            shared.neighbours().note(&shared.in_force().ownership, &machine, false);
+        }
         self.forget_whole(id);
     }
 

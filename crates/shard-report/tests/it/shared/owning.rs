@@ -181,6 +181,29 @@ async fn a_slice_bounds_what_is_bought() {
     two.stop().await;
 }
 
+/// The machines of a cluster that moves away draw on the share at once, not only from the
+/// next List on, which is slow.
+#[tokio::test(start_paused = true)]
+async fn what_has_just_left_draws_on_the_share() {
+    let fake = provider();
+    let one = Sharer::start(&fake, "one").await;
+    let slice = QuotaSlice { provider: "fake".into(), region: "r".into(), slice: 6 };
+    one.assign(assignment_with(5, &["a"], &["c", "e"], slice.clone())).await;
+    pass(30).await;
+    let served = one.operator("c").await;
+    served.roll_up(machines("c", 6)).await.expect("an answer");
+    until("the whole share", || configured(&fake, "c").len() == 6).await;
+    let lacking = one.operator("e").await;
+    lacking.roll_up(machines("e", 2)).await.expect("an answer");
+    pass(60).await;
+    fake.clear_calls();
+    fake.script(Script { reply_delay: Duration::from_secs(25), ..Script::next(Method::List) });
+    one.assign(assignment_with(6, &["a"], &["e"], slice)).await;
+    pass(300).await;
+    assert!(touched(&fake, "one").is_empty(), "{:?}", touched(&fake, "one"));
+    one.stop().await;
+}
+
 /// A slot that fails keeps no place of the share from the next one, and does not hide,
 /// when it may be tried again, that the share is used up.
 #[tokio::test(start_paused = true)]
