@@ -67,18 +67,25 @@ pub struct Candidate {
 }
 
 impl Selector {
-    fn matches(&self, candidate: &Candidate) -> bool {
-        let class = &*candidate.class;
-        let state = match self.wanted {
+    /// Whether a machine in this state and of this class is of the kind; cheap, for it is
+    /// asked about every machine.
+    #[must_use]
+    pub fn asks_for(&self, state: MachineState, class: &Class) -> bool {
+        let wanted = match self.wanted {
             Wanted::Idle => MachineState::Idle,
             Wanted::Speculative => MachineState::Speculative,
             Wanted::Drained => MachineState::Configured,
         };
         let any_or = |asked: &str, is: &str| asked.is_empty() || asked == is;
-        candidate.state == state
+        state == wanted
             && any_or(&self.instance_type, &class.instance_type)
             && any_or(&self.zone, &class.zone)
             && self.capacity_type.is_none_or(|asked| asked == class.capacity_type)
+    }
+
+    fn matches(&self, candidate: &Candidate) -> bool {
+        let class = &*candidate.class;
+        self.asks_for(candidate.state, class)
             && self.need.usable(class, class.capacity())
             && (self.wanted != Wanted::Drained || self.may_evict(candidate))
     }

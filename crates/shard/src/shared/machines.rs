@@ -4,8 +4,9 @@ use bigfleet_engine::{Action, ActionKind};
 use bigfleet_model::{Machine, MachineId, MachineState};
 use tokio::time::Instant;
 
+use super::Shared;
 use crate::{
-    holdings::{Busy, Domain},
+    holdings::{Busy, Domain, Effect},
     live::{Desk, Entry, Stage},
     shard::Shard,
 };
@@ -74,17 +75,18 @@ impl Desk<'_> {
 }
 
 impl Shard {
-    /// Lets everything go that is no longer ours and that nothing is under way on.
-    pub(super) async fn let_go(&self) {
+    /// Lets everything go that these effects took and that nothing is under way on.
+    pub(super) async fn let_go(&self, effects: &[Effect]) {
         let Some(shared) = &self.shared else { return };
         let mut desk = self.desk().await;
-        let in_force = shared.in_force();
-        let ownership = &in_force.ownership;
-        let views = desk.decider.engine.views_after(None);
-        let lost = views
-            .filter(|view| !ownership.owns(view.id(), view.state(), view.cluster(), view.class()));
-        let mut lost: Vec<MachineId> = lost.map(|view| view.id().into()).collect();
-        lost.extend(desk.live.entries.keys().cloned());
+        let taken = effects.iter().filter(|effect| effect.takes());
+        // Single machines are told by name; what is of a lost key has to be looked for.
+        let disowned = taken.map(|effect| match effect {
+            Effect::Disown(machine) => Some(machine.clone()),
+            _ => None,
+        });
+        let disowned: Option<Vec<MachineId>> = disowned.collect();
+        let lost = disowned.unwrap_or_else(|| desk.lost(shared));
         for machine in lost {
             desk.end_lost_wait(&machine);
             desk.leave_if_lost(&machine);
@@ -108,6 +110,18 @@ impl Shard {
 }
 
 impl Desk<'_> {
+    /// All that is no longer ours, and all that moves.
+    fn lost(&self, shared: &Shared) -> Vec<MachineId> {
+        let in_force = shared.in_force();
+        let ownership = &in_force.ownership;
+        let views = self.decider.engine.views_after(None);
+        let lost = views
+            .filter(|view| !ownership.owns(view.id(), view.state(), view.cluster(), view.class()));
+        let mut lost: Vec<MachineId> = lost.map(|view| view.id().into()).collect();
+        lost.extend(self.live.entries.keys().cloned());
+        lost
+    }
+
     /// An operator drains a machine whose cluster is no longer ours: as after a
     /// restart, whoever has it now decides anew.
     fn end_lost_wait(&mut self, machine: &MachineId) {

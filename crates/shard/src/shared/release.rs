@@ -27,7 +27,7 @@ impl Shard {
         let event = {
             let desk = self.desk().await;
             let holdings = shared.holdings.load();
-            let candidates = || desk.candidates(shared);
+            let candidates = || desk.candidates(shared, selector);
             let out = match holdings.choose(&transfer, selector, shared.announced(), candidates) {
                 Chosen::These(out) => out,
                 Chosen::Nothing => return Ok(Some(nothing())),
@@ -51,8 +51,9 @@ fn nothing() -> Out {
 }
 
 impl Desk<'_> {
-    /// Machines that may be let go of: quiet, of domains that we hold, and ours by them.
-    fn candidates(&self, shared: &Shared) -> Vec<Candidate> {
+    /// Machines of a kind that may be let go of: quiet, of domains that we hold, and ours
+    /// by them.
+    fn candidates(&self, shared: &Shared, selector: &Selector) -> Vec<Candidate> {
         let holdings = shared.holdings.load();
         let in_force = shared.in_force();
         let ownership = &in_force.ownership;
@@ -62,7 +63,8 @@ impl Desk<'_> {
         };
         let views = self.decider.engine.views_after(None).filter(|view| {
             let class = view.class();
-            ownership.is_home(class)
+            selector.asks_for(view.state(), class)
+                && ownership.is_home(class)
                 && !ownership.is_received(view.id())
                 && !ownership.is_away(view.id())
                 && ownership.owns(view.id(), view.state(), view.cluster(), class)

@@ -172,6 +172,10 @@ impl Shared {
         for one in &received {
             since.received.entry(one.clone()).or_insert(now);
         }
-        lock(&self.unwanted).retain(|id| received.iter().any(|(_, machine)| machine == id));
+        let mut unwanted = lock(&self.unwanted);
+        if !unwanted.is_empty() {
+            let received: BTreeSet<&MachineId> = received.iter().map(|(_, id)| id).collect();
+            unwanted.retain(|id| received.contains(id));
+        }
     }
 }
