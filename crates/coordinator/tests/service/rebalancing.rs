@@ -39,15 +39,21 @@ async fn tell(client: &mut Client, report: wire::ShardReport) -> wire::ReportAck
     client.report_shard(report).await.expect("it is taken").into_inner()
 }
 
-#[tokio::test]
-async fn a_donor_that_has_nothing_is_counted_apart() {
-    let rig = Rig::plaintext().await;
+/// Shard `r` lacks what `a` has, and the leader has just seen it.
+async fn a_transfer(rig: &Rig) -> (Client, Rebalancing, String) {
     let mut client = rig.client().await;
     let mut rebalancing = Rebalancing::new(Settings::default());
     let fleet = tell(&mut client, shared("a", 1, "", 20, 0)).await.fleet_id;
     tell(&mut client, shared("r", 1, &fleet, 0, 8)).await;
     client.assign_domain(assign("1", "a")).await.unwrap();
     rig.coordinator.rebalance_tick(&mut rebalancing).await.unwrap();
+    (client, rebalancing, fleet)
+}
+
+#[tokio::test]
+async fn a_donor_that_has_nothing_is_counted_apart() {
+    let rig = Rig::plaintext().await;
+    let (mut client, mut rebalancing, fleet) = a_transfer(&rig).await;
     let ack = tell(&mut client, shared("a", 2, &fleet, 20, 0)).await;
     let mut refuses = shared("a", 3, &fleet, 20, 0);
     refuses.instruction_acks = vec![wire::InstructAck {
@@ -66,12 +72,7 @@ async fn a_donor_that_has_nothing_is_counted_apart() {
 #[tokio::test]
 async fn a_shortfall_becomes_a_transfer_that_can_be_seen() {
     let rig = Rig::plaintext().await;
-    let mut client = rig.client().await;
-    let mut rebalancing = Rebalancing::new(Settings::default());
-    let fleet = tell(&mut client, shared("a", 1, "", 20, 0)).await.fleet_id;
-    tell(&mut client, shared("r", 1, &fleet, 0, 8)).await;
-    client.assign_domain(assign("1", "a")).await.unwrap();
-    rig.coordinator.rebalance_tick(&mut rebalancing).await.unwrap();
+    let (mut client, mut rebalancing, fleet) = a_transfer(&rig).await;
 
     let ack = tell(&mut client, shared("a", 2, &fleet, 20, 0)).await;
     let [instruction] = &ack.instructions[..] else { panic!("one transfer: {ack:?}") };
