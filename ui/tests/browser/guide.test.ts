@@ -1,47 +1,19 @@
 // The guide of the demo.
 
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { State } from '../../src/guide/types';
 import { accessible } from './axe';
-import { launch, open } from './browser';
+import { page, seen, stub, until } from './session';
 import { decision, demoState, run } from './stub/demo';
-import { Stub } from './stub/server';
 
-const stub = new Stub('guide.html');
-let browser: Browser;
-let page: Page;
-let errors: string[];
+stub.page = 'guide.html';
 let state: State;
 
-beforeAll(async () => {
-  await stub.start();
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await stub.stop();
-});
-beforeEach(async () => {
+beforeEach(() => {
   state = demoState();
   stub.override = (path) => (path === 'state' ? { body: state } : undefined);
-  ({ page, errors } = await open(browser));
-});
-afterEach(async () => {
-  await page.close();
-  stub.reset();
-  expect(errors).toEqual([]);
 });
 
-const seen = (text: string | RegExp): Promise<void> =>
-  page.getByText(text).filter({ visible: true }).first().waitFor({ timeout: 10_000 });
-async function until(what: string, holds: () => boolean): Promise<void> {
-  const end = Date.now() + 10_000;
-  while (!holds()) {
-    if (Date.now() > end) throw new Error(`never: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
 function moving(): object {
   const { decisions: _d, real: _r, simulated: _s, tiers: _t, ...rest } = state;
   return rest;

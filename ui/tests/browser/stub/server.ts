@@ -28,13 +28,15 @@ export class Stub {
   /** Whether `/stream` is served. */
   streaming = true;
   base = '/';
+  /** The app that it serves. */
+  page = 'index.html';
   readonly asked: string[] = [];
   readonly posts: { path: string; body: unknown; authorization: string | undefined }[] = [];
   readonly streams = new Set<ServerResponse>();
   private server: Server;
   private id = 0;
 
-  constructor(private readonly page = 'index.html') {
+  constructor() {
     this.server = createServer((request, response) => this.serve(request, response));
   }
 
