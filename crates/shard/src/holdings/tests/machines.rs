@@ -6,7 +6,7 @@ use bigfleet_model::{CapacityType, Class, ClusterId, Declared, MachineState};
 
 use super::*;
 
-pub(super) fn class(zone: Option<&str>) -> Arc<Class> {
+pub(crate) fn class(zone: Option<&str>) -> Arc<Class> {
     let labels = zone.map(|zone| ("zone".to_owned(), zone.to_owned()));
     Arc::new(Class {
         instance_type: "t".to_owned(),

@@ -1,7 +1,7 @@
 //! Every row of the table of coordinator chapter §8, and what a crash may do between.
 
 mod donate;
-mod machines;
+pub(crate) mod machines;
 mod protocol;
 mod random;
 mod rules;
