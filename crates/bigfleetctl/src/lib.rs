@@ -14,6 +14,7 @@ mod duration;
 mod error;
 pub mod fleet;
 mod http;
+mod kept;
 pub mod known;
 pub mod output;
 pub mod reason;

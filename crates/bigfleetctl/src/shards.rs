@@ -40,7 +40,8 @@ pub struct Shard {
     /// Where it is.
     pub addr: String,
     channel: Channel,
-    timeout: Duration,
+    /// How long to wait for an answer.
+    pub timeout: Duration,
 }
 
 impl Shard {

@@ -10,11 +10,10 @@ use std::{
     time::SystemTime,
 };
 
-use bigfleet_wire::v1alpha1::WatchDecisionsRequest;
 use futures_util::future::join_all;
 
 use super::{
-    decisions::{self, DecisionRow},
+    decisions::DecisionRow,
     doctor::{
         MetricsArgs,
         running::{Kind, Process},
@@ -25,7 +24,7 @@ use crate::{
     Error,
     console::Console,
     fleet::Fleet,
-    http,
+    http, kept,
     known::Addresses,
     output::{self, Format},
     shards::Shard,
@@ -175,15 +174,13 @@ async fn metrics(
 async fn tail(fleet: &Fleet, id: &str, addr: &str, most: usize) -> Result<String, String> {
     let read = async {
         let shard = Shard::dial(Some(id), addr, &fleet.security, fleet.timeout)?;
-        decisions::kept(&shard, WatchDecisionsRequest { after_sequence: -1, ..Default::default() })
-            .await
+        kept::read(&shard, kept::OLDEST, Some(most), None).await
     };
     let kept = read.await.map_err(|error| error.to_string())?;
-    let from = kept.len().saturating_sub(most);
     let line = |record| {
         serde_json::to_string(&DecisionRow::from(record)).map_err(|error| error.to_string())
     };
-    let lines = kept.into_iter().skip(from).map(line).collect::<Result<Vec<_>, _>>()?;
+    let lines = kept.records.into_iter().map(line).collect::<Result<Vec<_>, _>>()?;
     Ok(lines.into_iter().map(|line| line + "\n").collect())
 }
 

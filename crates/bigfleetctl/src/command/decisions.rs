@@ -4,20 +4,19 @@ use std::time::Duration;
 
 use bigfleet_wire::v1alpha1::{DecisionRecord, WatchDecisionsRequest};
 use serde::Serialize;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tonic::{Code, Status};
 
 use crate::{
     Error,
     console::Console,
     fleet::Fleet,
+    kept::{self, Kept},
     output::{self, Format, Row},
     shards::{self, Select, Shard},
     text, when,
 };
 
-/// The stream does not say where the kept records end; they come without a pause.
-const QUIET: Duration = Duration::from_millis(500);
 /// Between two attempts to follow on.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -35,7 +34,7 @@ pub struct Args {
     /// Only after this sequence number
     #[arg(long, value_name = "SEQUENCE")]
     after: Option<i64>,
-    /// Only of these kinds: Bootstrap, Provision, Reclaim, Preempt, Delete
+    /// Only of these kinds: Bootstrap, Provision, Reclaim, Preempt, Delete, SetActuation
     #[arg(long, value_delimiter = ',')]
     kind: Vec<String>,
     /// Only of this cluster
@@ -156,11 +155,13 @@ pub(super) async fn run(
 ) -> Result<(), Error> {
     let shard = shards::serving(fleet, console, &args.shard, &args.cluster).await?;
     // 0 would mean from now on; nothing was ever numbered 0, so all that is kept is meant.
-    let after = args.after.filter(|after| *after > 0).unwrap_or(-1);
-    let kept = kept(&shard, request(args, after)).await?;
-    let last = kept.last().map_or(after, |record| record.sequence);
-    let from = if args.tail == 0 { 0 } else { kept.len().saturating_sub(args.tail) };
-    let rows: Vec<DecisionRow> = kept.into_iter().skip(from).map(Into::into).collect();
+    let after = args.after.filter(|after| *after > 0).unwrap_or(kept::OLDEST);
+    let most = (args.tail > 0).then_some(args.tail);
+    let wanted = request(args, after);
+    let all = WatchDecisionsRequest { after_sequence: after, ..Default::default() };
+    let wanted = (wanted != all).then_some(&wanted);
+    let Kept { records, last } = kept::read(&shard, after, most, wanted).await?;
+    let rows: Vec<DecisionRow> = records.into_iter().map(Into::into).collect();
     if !args.follow {
         return output::list(console, fleet.format, &rows);
     }
@@ -173,24 +174,6 @@ pub(super) async fn run(
         ended = follow(&shard, console, args, last, fleet.format) => ended,
         _ = tokio::signal::ctrl_c() => Ok(()),
     }
-}
-
-/// Everything that is kept, oldest first.
-pub(super) async fn kept(
-    shard: &Shard,
-    request: WatchDecisionsRequest,
-) -> Result<Vec<DecisionRecord>, Error> {
-    let what = "decisions";
-    let mut rpc = shard.observe();
-    let mut stream = shard.answer(what, rpc.watch_decisions(request)).await?;
-    let mut records = Vec::new();
-    while let Ok(next) = timeout(QUIET, stream.message()).await {
-        match next.map_err(|status| shard.refused(what, &status))? {
-            Some(record) => records.push(record),
-            None => break,
-        }
-    }
-    Ok(records)
 }
 
 /// Goes on where it was, also over a shard that restarts or finds us slow.

@@ -7,6 +7,7 @@ mod brake;
 mod bundle;
 mod doctor;
 mod frame;
+mod kept;
 mod leader;
 mod lists;
 mod moves;

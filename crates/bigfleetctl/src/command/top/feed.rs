@@ -7,7 +7,7 @@ use tokio::{sync::mpsc::Sender, time::sleep};
 use tonic::Status;
 
 use super::Event;
-use crate::shards::Shard;
+use crate::{kept, shards::Shard};
 
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -50,6 +50,10 @@ async fn decision_stream(
     events: &Sender<Event>,
     last: &mut i64,
 ) -> Result<(), Status> {
+    if *last == 0 {
+        // From here on, so that nothing is missed if the stream breaks before its first record.
+        *last = kept::head(shard).await?;
+    }
     let mut rpc = shard.observe();
     let request = WatchDecisionsRequest { after_sequence: *last, ..Default::default() };
     let mut stream = rpc.watch_decisions(request).await?.into_inner();
