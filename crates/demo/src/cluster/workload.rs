@@ -15,6 +15,9 @@ const TYPE: &str = "node.kubernetes.io/instance-type";
 const ZONE: &str = "topology.kubernetes.io/zone";
 const RACK: &str = bigfleet_provider_sim::topology::RACK_LABEL;
 
+/// Most units that a level can have.
+pub(crate) const MOST: u32 = 40;
+
 /// How much a pod matters, and what its interruption costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -65,6 +65,7 @@ impl Feed {
                 () = self.guide.stop.requested() => return None,
                 decision = self.news.recv() => match decision {
                     Ok(decision) => self.fresh.push(Told::of(&decision)),
+                    // What is left are more than a page shows, and newer.
                     Err(broadcast::error::RecvError::Lagged(_)) => {}
                     Err(broadcast::error::RecvError::Closed) => return None,
                 },

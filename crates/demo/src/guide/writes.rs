@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::{Guide, answer, is_json, refuse};
 use crate::{
-    cluster::workload::{Class, Workload},
+    cluster::workload::{Class, MOST, Workload},
     flags::names,
     scenario,
     show::Piece,
@@ -22,8 +22,6 @@ use crate::{
 
 /// Longest body.
 const LONGEST: usize = 4 * 1024;
-/// Highest level.
-const MOST: u32 = 40;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,7 +1,7 @@
 //! Who may have a fleet, and for how long. Pure.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, VecDeque},
     time::Duration,
 };
 
@@ -62,7 +62,8 @@ pub(super) enum Refusal {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     sessions: HashMap<Secret, Session>,
-    over: HashSet<Secret>,
+    /// Oldest first.
+    over: VecDeque<Secret>,
 }
 
 impl Table {
@@ -83,10 +84,10 @@ impl Table {
         secret: &str,
         now: Instant,
     ) -> Result<(Instant, Instant), Refusal> {
-        if self.over.contains(secret) {
-            return Err(Refusal::Over);
-        }
-        let session = self.sessions.get_mut(secret).ok_or(Refusal::Unknown)?;
+        let Some(session) = self.sessions.get_mut(secret) else {
+            let over = self.over.iter().any(|over| over == secret);
+            return Err(if over { Refusal::Over } else { Refusal::Unknown });
+        };
         if session.ends() <= now {
             return Err(Refusal::Over);
         }
@@ -101,9 +102,9 @@ impl Table {
         for secret in &due {
             self.sessions.remove(secret);
             if self.over.len() >= REMEMBERED {
-                self.over.clear();
+                self.over.pop_front();
             }
-            self.over.insert(secret.clone());
+            self.over.push_back(secret.clone());
         }
         due
     }
@@ -150,5 +151,20 @@ mod tests {
         assert_eq!(table.next_end(begun + MINUTE), MINUTE * 4);
         assert_eq!(table.expire(begun + MINUTE * 5), ["c"], "nobody stirred");
         assert_eq!(table.len(), 0);
+    }
+
+    #[test]
+    fn the_oldest_end_is_forgotten_first() {
+        let mut table = Table::default();
+        let begun = Instant::now();
+        for hour in 0..=REMEMBERED as u32 {
+            table.begin(hour.to_string(), begun + MINUTE * hour);
+            assert_eq!(table.expire(begun + MINUTE * (hour + 60)).len(), 1);
+        }
+        let now = begun + MINUTE * 2 * REMEMBERED as u32;
+        assert_eq!(table.touch("0", now), Err(Refusal::Unknown));
+        for kept in [1, REMEMBERED] {
+            assert_eq!(table.touch(&kept.to_string(), now), Err(Refusal::Over));
+        }
     }
 }

@@ -22,7 +22,7 @@ const UNITS: u32 = 3;
 
 pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     let shard = stage.fleet.clusters[A].shard;
-    let idle = stage.view().serving(A);
+    let before = stage.view().serving(A);
     let actuate = async |mode: ActuationMode, why: &str| {
         stage.fleet.eyes.actuate(shard, mode.into(), why).await.map_err(Stop::from)
     };
@@ -40,7 +40,7 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
             .await?;
         // Long enough for anything that is not withheld to be seen.
         stage.pass(Duration::from_secs(2)).await?;
-        let same = stage.view().serving(A) == idle;
+        let same = stage.view().serving(A) == before;
         stage.claim(claim, same, format!("{count} actions {outcome}, machines as before"));
         if outcome == "suppressed" {
             stage.step(Act, "the shard shadows");
@@ -52,7 +52,7 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     actuate(ActuationMode::Active, "demo: over").await?;
     stage.step(Check, "the pods run");
     stage.until(|view| view.resting()).await?;
-    let more = stage.view().serving(A).len() - idle.len();
+    let more = stage.view().serving(A).len().saturating_sub(before.len());
     stage.claim(RESUMED, more == UNITS as usize, format!("{more} machines more"));
     Ok(())
 }

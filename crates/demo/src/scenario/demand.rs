@@ -7,7 +7,7 @@ use super::{
     view::{View, is_decided, is_rented},
 };
 use crate::{
-    cluster::workload::{Class, Workload},
+    cluster::workload::{Class, MOST, Workload},
     supply::SITES,
 };
 
@@ -17,18 +17,6 @@ const C: usize = 2;
 const BATCH: Workload = Workload::Plain(Class::Batch);
 const PRODUCTION: Workload = Workload::Plain(Class::Production);
 const CRITICAL: Workload = Workload::Plain(Class::Critical);
-/// Most units that a level can have.
-const MOST: u32 = 40;
-
-fn all_run(view: &View, cluster: usize) -> Result<(), String> {
-    let pods = &view.pods[cluster];
-    match pods.iter().find(|(_, pods)| !pods.settled()) {
-        None => Ok(()),
-        Some((workload, pods)) => {
-            Err(format!("{} of {} {} run", pods.running, pods.wanted, workload.name()))
-        }
-    }
-}
 
 /// Drop demand in A, raise it in B.
 pub(crate) mod moved {
@@ -69,7 +57,7 @@ pub(crate) mod moved {
         stage.step(Check, "pods of B run on them");
         let went = stage
             .until(|view| {
-                all_run(view, B)?;
+                view.all_run(B)?;
                 let of_b = view.serving(B);
                 Ok(left.iter().filter(|id| of_b.contains(*id)).cloned().collect::<Vec<_>>())
             })
@@ -113,7 +101,7 @@ pub(crate) mod burst {
         stage.step(Act, "demand in C rises by 24");
         stage.demand(C, BATCH, level(C, BATCH) + UNITS);
         stage.step(Check, "all of it runs");
-        stage.until(|view| all_run(view, C)).await?;
+        stage.until(|view| view.all_run(C)).await?;
         let view = stage.view();
         let idle = view.general(shard, bigfleet_wire::v1alpha1::MachineState::Idle);
         let unused: Vec<&str> = idle
@@ -255,8 +243,8 @@ pub(crate) mod preemption {
         stage
             .until(|view| {
                 let busy = view.general(shard, Configured).len();
-                all_run(view, A)?;
-                all_run(view, B)?;
+                view.all_run(A)?;
+                view.all_run(B)?;
                 if busy == total { view.resting() } else { Err(format!("{busy} of {total} work")) }
             })
             .await?;
@@ -266,7 +254,7 @@ pub(crate) mod preemption {
         stage.step(Check, "all critical and production pods run");
         stage
             .until(|view| {
-                all_run(view, B)?;
+                view.all_run(B)?;
                 let production = view.pods(A, PRODUCTION);
                 match production.settled() {
                     true => Ok(()),

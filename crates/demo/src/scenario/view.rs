@@ -75,16 +75,20 @@ impl View {
         self.pods[cluster].get(&workload).copied().unwrap_or_default()
     }
 
-    /// Whether nothing is under way, and nothing is short.
-    pub(crate) fn resting(&self) -> Result<(), String> {
-        for (cluster, name) in self.names.iter().enumerate() {
-            if let Some((workload, pods)) =
-                self.pods[cluster].iter().find(|(_, pods)| !pods.settled())
-            {
-                let (running, wanted) = (pods.running, pods.wanted);
-                return Err(format!("{name}: {running} of {wanted} {} run", workload.name()));
+    /// Whether the pods of a cluster run, and no others.
+    pub(crate) fn all_run(&self, cluster: usize) -> Result<(), String> {
+        match self.pods[cluster].iter().find(|(_, pods)| !pods.settled()) {
+            None => Ok(()),
+            Some((workload, pods)) => {
+                let (name, workload) = (&self.names[cluster], workload.name());
+                Err(format!("{name}: {} of {} {workload} run", pods.running, pods.wanted))
             }
         }
+    }
+
+    /// Whether nothing is under way, and nothing is short.
+    pub(crate) fn resting(&self) -> Result<(), String> {
+        (0..self.names.len()).try_for_each(|cluster| self.all_run(cluster))?;
         // A pod fills a machine; a machine more is one that nobody has asked back yet.
         for (cluster, name) in self.names.iter().enumerate() {
             let wanted: u32 = self.pods[cluster].values().map(|pods| pods.wanted).sum();

@@ -15,15 +15,13 @@ use tokio::sync::mpsc;
 
 use crate::{
     Error,
-    cluster::workload::{Class, Workload},
+    cluster::workload::{Class, MOST, Workload},
     scenario,
     show::{Piece, Show},
 };
 
 /// Between two pictures.
 const PACE: Duration = Duration::from_millis(200);
-/// Highest level.
-const MOST: u32 = 40;
 
 /// Refuses what is no terminal, before a fleet is started for it.
 pub(crate) fn check() -> Result<(), Error> {

@@ -19,14 +19,7 @@ const CRITICAL: Workload = Workload::Plain(Class::Critical);
 
 /// Whether all pods of both clusters of the first shard run.
 fn all_run(view: &View) -> Result<(), String> {
-    for cluster in [A, B] {
-        for (workload, pods) in &view.pods[cluster] {
-            if !pods.settled() {
-                return Err(format!("{} of {} {} run", pods.running, pods.wanted, workload.name()));
-            }
-        }
-    }
-    Ok(())
+    [A, B].into_iter().try_for_each(|cluster| view.all_run(cluster))
 }
 
 /// A purchase for which something cheaper was at hand.
