@@ -99,8 +99,10 @@ impl Reports {
         let moved = !report.shard_address.is_empty() && report.shard_address != known.address;
         let turned = shared && !known.shared;
         if newer || turned || (moved && self.may_move(&id, now)) {
-            // Without an epoch of its own, a report says nothing about the process.
-            let (epoch, instance) = match report.shard_epoch >= known.epoch {
+            // Without an epoch of its own, a report says nothing about the process; without an
+            // instance, nothing that is not known of it.
+            let same = report.shard_epoch == known.epoch && report.instance == 0;
+            let (epoch, instance) = match report.shard_epoch >= known.epoch && !same {
                 true => (report.shard_epoch, report.instance),
                 false => (known.epoch, known.instance),
             };
