@@ -22,6 +22,8 @@ pub(crate) struct Failing {
     pub(crate) until: Instant,
     /// What the provider said last.
     pub(crate) error: String,
+    /// The engine knows that its hold has ended.
+    told: bool,
 }
 
 /// All machines that fail.
@@ -44,7 +46,7 @@ impl Backoffs {
         let known = self.failing.get(machine).filter(|known| known.kind == kind);
         let failures = known.map_or(1, |known| known.failures.saturating_add(1));
         let until = Instant::now() + delay(failures).mul_f64(0.8 + 0.4 * spread);
-        self.failing.insert(machine.clone(), Failing { kind, failures, until, error });
+        self.failing.insert(machine.clone(), Failing { kind, failures, until, error, told: false });
         self.changed.push(machine.clone());
     }
 
@@ -71,9 +73,9 @@ impl Backoffs {
         let now = Instant::now();
         // Ended ones stay, so that the next failure counts on; they are told once.
         for (machine, failing) in &mut self.failing {
-            if failing.until <= now && !failing.error.is_empty() {
+            if failing.until <= now && !failing.told {
                 each(machine, false);
-                failing.error.clear();
+                failing.told = true;
             }
         }
         for machine in self.changed.drain(..) {
@@ -103,7 +105,8 @@ mod tests {
     async fn a_hold_is_told_when_it_begins_and_when_it_ends() {
         let mut backoffs = Backoffs::default();
         let machine = MachineId::from("m");
-        backoffs.fail(&machine, "Create", "no stock".to_owned(), 0.5);
+        // A provider may have no words for it.
+        backoffs.fail(&machine, "Create", String::new(), 0.5);
         let told = |backoffs: &mut Backoffs| {
             let mut told = Vec::new();
             backoffs.changes(|machine, held| told.push((machine.clone(), held)));
