@@ -19,7 +19,7 @@ pub(crate) async fn build(
 ) -> wire::ShardReport {
     let standing = side.standing().await;
     let clusters = side.clusters();
-    let cluster_ids = carried.clusters.then(|| nameable(&clusters));
+    let named = nameable(&clusters, carried.clusters);
     let report = wire::ShardReport {
         shard_id: side.shard_id().to_owned(),
         shard_address: options.advertise_addr.clone(),
@@ -30,8 +30,8 @@ pub(crate) async fn build(
         shortfalls: standing.shortfalls.iter().map(shortfall).collect(),
         instruction_acks: carried.acks.clone(),
         observed_term: carried.observed_term,
-        cluster_digest: digest::of_set(clusters.iter().map(|cluster| cluster.as_str())),
-        cluster_ids: cluster_ids.unwrap_or_default(),
+        cluster_digest: digest::of_set(named.iter().map(String::as_str)),
+        cluster_ids: if carried.clusters { named } else { Vec::new() },
         fleet_id: carried.fleet_id.clone(),
         instance: carried.instance,
         ..wire::ShardReport::default()
@@ -44,12 +44,15 @@ pub(crate) async fn build(
 
 /// The clusters that a coordinator takes the name of: any other, such as a provider's own
 /// word, would have it refuse the report, and every one after it.
-fn nameable(clusters: &BTreeSet<ClusterId>) -> Vec<String> {
+fn nameable(clusters: &BTreeSet<ClusterId>, warn: bool) -> Vec<String> {
     let mut named = Vec::with_capacity(clusters.len());
     for cluster in clusters {
         match values::id(cluster.as_str(), "cluster", "prod-eu-1") {
             Ok(name) => named.push(name),
-            Err(why) => tracing::warn!(%cluster, why, "the coordinator is not told of a cluster"),
+            Err(why) if warn => {
+                tracing::warn!(%cluster, why, "the coordinator is not told of a cluster");
+            }
+            Err(_) => {}
         }
     }
     named
@@ -99,6 +102,6 @@ mod tests {
     #[test]
     fn a_name_that_no_coordinator_takes_is_not_said() {
         let clusters = ["a", "team:eu", "b.c_d-1", ""].map(ClusterId::from);
-        assert_eq!(nameable(&clusters.into()), ["a", "b.c_d-1"]);
+        assert_eq!(nameable(&clusters.into(), true), ["a", "b.c_d-1"]);
     }
 }
