@@ -18,6 +18,8 @@ use crate::{
 pub(crate) const PAUSE: Duration = Duration::from_secs(1);
 /// Of a transfer that no machine matches.
 const NOTHING: &str = "no quiet machine of one held domain matches";
+/// Of one whose machines did not become Idle.
+const UNDRAINED: &str = "none of the machines chosen was drained in time";
 
 /// Adds what is on disk, and what could be lent.
 pub(crate) async fn complete(
@@ -89,6 +91,7 @@ pub fn ack(id: String, answered: Answered) -> Option<InstructAck> {
             ..instruction::ack(id, Outcome::Accepted, "")
         }),
         Answered::Nothing => Some(instruction::ack(id, Outcome::RejectedInvalid, NOTHING)),
+        Answered::Undrained => Some(instruction::ack(id, Outcome::RejectedInvalid, UNDRAINED)),
         Answered::Invalid(why) => {
             Some(instruction::ack(id, Outcome::RejectedInvalid, why.to_string()))
         }

@@ -4,12 +4,11 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use bigfleet_model::{MachineId, MachineState};
-use bigfleet_shard::holdings::{Event, Received, TransferId, TransferMachine, done, quiet};
+use bigfleet_shard::holdings::{
+    Event, Received, TransferId, TransferMachine, done, drained, quiet,
+};
 
 use super::{Act, Hold, Process, Shard};
-
-/// A drain for a transfer ends after so long with the machines that made it.
-const DRAINED_AFTER: Duration = Duration::from_secs(15 * 60);
 
 impl Shard {
     /// Looks once; the first thing that is due is done. `all_due`: as if everything had
@@ -74,10 +73,10 @@ impl Shard {
                     && process.neighbours.get(*machine) == Some(&MachineState::Idle)
             };
             let idle: BTreeSet<MachineId> = out.machines.iter().filter(is_idle).cloned().collect();
-            let since = process.out.get(id).copied();
-            let late = all_due || since.is_some_and(|since| now - since >= DRAINED_AFTER);
-            let over = idle.len() == out.machines.len() || late;
-            over.then(|| Event::Drained { transfer: id.clone(), idle })
+            let since = process.out.get(id).map_or(Duration::ZERO, |began| now - *began);
+            let since = if all_due { Duration::MAX } else { since };
+            drained(out, &idle, since, process.announced)
+                .then(|| Event::Drained { transfer: id.clone(), idle })
         })
     }
 

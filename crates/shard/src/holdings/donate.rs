@@ -1,7 +1,11 @@
 //! What a donor lets go of for a transfer (coordinator chapter §9). The coordinator
 //! knows counts, the donor machines.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use bigfleet_engine::{Phase2Options, victim_score};
 use bigfleet_model::{
@@ -109,6 +113,17 @@ impl Selector {
         let options = Phase2Options::default();
         -victim_score(&options, gap, stamp.interruption, stamp.reclamation)
     }
+}
+
+/// A drain for a transfer ends after so long with the machines that made it.
+const DRAINED_AFTER: Duration = Duration::from_secs(15 * 60);
+
+/// Whether a drain for a transfer is over, `since` it began: all of its machines are Idle,
+/// or it took too long. Not before the provider has answered this process's epoch, for a
+/// drain of the process before may still arrive.
+#[must_use]
+pub fn drained(out: &Out, idle: &BTreeSet<MachineId>, since: Duration, announced: bool) -> bool {
+    announced && (idle.len() == out.machines.len() || since >= DRAINED_AFTER)
 }
 
 /// What a donor does about a release instruction.

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bigfleet_model::{ClusterId, FleetId, MachineId};
 
-pub use donate::{Candidate, Chosen, Selector, Wanted, may_be_lent, pick};
+pub use donate::{Candidate, Chosen, Selector, Wanted, drained, may_be_lent, pick};
 pub use event::{Effect, Event, Refused, Step};
 pub use key::{Domain, DomainError, Key, Keys, TransferId};
 pub use opening::{Attempt, Opening};
@@ -140,4 +140,4 @@ impl Holdings {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -99,7 +99,11 @@ impl Shard {
         if read.is_ok() {
             warn_of_duplicates(&mut news.records);
             if let Some(shared) = &self.shared {
-                shared.neighbours().replace(std::mem::take(&mut news.neighbours));
+                let mut told = std::mem::take(&mut news.neighbours);
+                if news.owned.as_ref().is_some_and(|owned| owned.revision != shared.revision()) {
+                    told.add_to_known();
+                }
+                shared.neighbours().replace(told);
             }
             let missing = self.missing(&news).await;
             let batch = news.batch(missing, false);

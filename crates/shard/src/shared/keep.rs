@@ -18,6 +18,7 @@ impl Shared {
         }
         let revision = self.revision() + 1;
         self.in_force.store(Arc::new(InForce { ownership, revision }));
+        self.quota().recount();
         revision
     }
 

@@ -1,10 +1,10 @@
 //! Machines of a shared provider that are not ours, as far as they matter to us.
 
-use bigfleet_model::{CapacityType, Machine, MachineId, MachineState};
+use bigfleet_model::{Machine, MachineId, MachineState};
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
 
-use super::quota::REGION_LABEL;
+use super::quota::{REGION_LABEL, is_elastic};
 use crate::holdings::{Draw, Ownership};
 
 /// One of them.
@@ -25,14 +25,16 @@ pub(crate) struct Neighbours {
     gone: Option<HashSet<MachineId, RandomState>>,
 }
 
-const fn is_elastic(capacity: CapacityType) -> bool {
-    matches!(capacity, CapacityType::OnDemand | CapacityType::Spot)
-}
-
 impl Neighbours {
     /// Of a List that tells only what changed.
     pub(crate) fn of_changes() -> Self {
         Self { gone: Some(HashSet::default()), ..Self::default() }
+    }
+
+    /// A List told of these while what is ours changed: what has been noted since, of
+    /// machines that it still took for ours, stays until the next.
+    pub(crate) fn add_to_known(&mut self) {
+        self.gone.get_or_insert_default();
     }
 
     /// Takes in a record, whoever has the machine.
@@ -42,7 +44,7 @@ impl Neighbours {
         let nobodys = ownership.is_nobodys(class);
         // A slot out on transfer is drawn, whether it has been created or not.
         let drawn = record.state != MachineState::Speculative || away;
-        let draws = drawn && is_elastic(class.capacity_type) && ownership.is_home(class);
+        let draws = drawn && is_elastic(class) && ownership.is_home(class);
         if (ours && !nobodys) || !(draws || away || nobodys) {
             self.by_id.remove(&record.id);
             if let Some(gone) = &mut self.gone {
@@ -95,29 +97,14 @@ impl Neighbours {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use bigfleet_model::{Class, Declared};
-
     use super::*;
-    use crate::holdings::{Assignment, Domain, Event, Holdings, Key};
+    use crate::holdings::{Assignment, Domain, Event, Holdings, Key, tests::machines::class};
 
     fn record(id: &str, state: MachineState, zone: Option<&str>) -> Machine {
-        let labels = zone.map(|zone| ("zone".to_owned(), zone.to_owned()));
-        let class = Class {
-            instance_type: "t".to_owned(),
-            zone: String::new(),
-            capacity_type: CapacityType::OnDemand,
-            price_per_hour: 1.0,
-            interruption_probability: 0.0,
-            labels: labels.into_iter().collect(),
-            resources: Declared::default(),
-            allocatable: Declared::default(),
-        };
         Machine {
             id: id.into(),
             state,
-            class: Arc::new(class),
+            class: class(zone),
             host: None,
             cluster: None,
             stamp: None,

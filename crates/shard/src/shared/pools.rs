@@ -31,7 +31,9 @@ impl SharedSide {
                 counted += 1;
                 after = Some(view.id());
                 let ownership = &in_force.ownership;
-                let stays = ownership.is_away(view.id()) || !may_be_lent(view.id());
+                let stays = ownership.is_away(view.id())
+                    || !may_be_lent(view.id())
+                    || self.shared.quota().is_past(view.id());
                 if ownership.is_home(view.class()) && !stays {
                     let class = view.class();
                     let kind =

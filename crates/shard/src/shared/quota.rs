@@ -1,5 +1,7 @@
 //! Shares of a provider's accounts, at the cycle (§14).
 
+use std::sync::MutexGuard;
+
 use bigfleet_engine::{Engine, HeldBack, MachineView};
 use bigfleet_model::{CapacityType, Class, MachineId, MachineState};
 use foldhash::fast::RandomState;
@@ -26,6 +28,23 @@ pub(crate) struct Quota {
 }
 
 impl Quota {
+    /// Whether a slot is past the share.
+    pub(super) fn is_past(&self, machine: &str) -> bool {
+        self.past.contains(machine)
+    }
+
+    /// A slot is lent, and drawn from now on, whether it is created or not.
+    pub(super) fn lend(&mut self, class: &Class) {
+        if is_elastic(class) {
+            self.room.take(draw(class, None));
+        }
+    }
+
+    /// What is ours has changed: what is drawn is counted anew.
+    pub(super) fn recount(&mut self) {
+        self.counted = None;
+    }
+
     /// An account may have a quota under another name than its machines'.
     fn warn_of(&mut self, unnamed: Option<&str>) {
         let Some(provider) = unnamed.filter(|name| self.unnamed.as_deref() != Some(*name)) else {
@@ -44,7 +63,8 @@ fn draw<'a>(class: &'a Class, provider: Option<&'a str>) -> Draw<'a> {
     Draw { provider, region: class.labels.get(REGION_LABEL).map(String::as_str) }
 }
 
-const fn is_elastic(class: &Class) -> bool {
+/// Whether machines of this class draw on a share.
+pub(super) const fn is_elastic(class: &Class) -> bool {
     matches!(class.capacity_type, CapacityType::OnDemand | CapacityType::Spot)
 }
 
@@ -101,6 +121,11 @@ impl Shared {
     /// Why a slot is held back although it does not fail.
     pub(crate) fn past_quota(&self, machine: &MachineId) -> Option<HeldBack> {
         lock(&self.quota).past.contains(machine).then_some(HeldBack::Quota)
+    }
+
+    /// What may still be bought, and lent.
+    pub(super) fn quota(&self) -> MutexGuard<'_, Quota> {
+        lock(&self.quota)
     }
 
     /// Whether one more may be bought; if so, it is.

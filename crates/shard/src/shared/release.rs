@@ -1,14 +1,12 @@
 //! The donor's part of a transfer (coordinator chapter §9).
 
-use std::collections::BTreeSet;
-
 use bigfleet_engine::{Action, ActionKind};
 use bigfleet_model::{
     Attributes, MachineId, MachineState,
     grace::{drain_grace, priority_gap},
 };
 
-use super::Shared;
+use super::{Answered, Shared};
 use crate::{
     holdings::{Candidate, Chosen, Domain, Effect, Event, Out, Refused, Selector, TransferId},
     live::Desk,
@@ -16,13 +14,13 @@ use crate::{
 };
 
 impl Shard {
-    /// Lets machines go for a transfer; the answer, once there is one.
+    /// Lets machines go for a transfer.
     pub(super) async fn release(
         &self,
         shared: &Shared,
         transfer: TransferId,
         selector: &Selector,
-    ) -> Result<Option<Out>, Refused> {
+    ) -> Result<Answered, Refused> {
         let _turn = shared.writer.lock().await;
         let event = {
             let desk = self.desk().await;
@@ -30,29 +28,37 @@ impl Shard {
             let candidates = || desk.candidates(shared, selector);
             let out = match holdings.choose(&transfer, selector, shared.announced(), candidates) {
                 Chosen::These(out) => out,
-                Chosen::Nothing => return Ok(Some(nothing())),
-                Chosen::NotYet => return Ok(None),
+                Chosen::Nothing => return Ok(Answered::Nothing),
+                Chosen::NotYet => return Ok(Answered::Later),
             };
+            desk.lend(shared, &out);
             let event = Event::Picked { transfer, out };
             shared.foresee(&event)?;
             event
         };
         let effects = self.take_in_turn(shared, &event).await?;
-        Ok(effects.into_iter().find_map(|effect| match effect {
+        let out = effects.into_iter().find_map(|effect| match effect {
             Effect::Answer { out, .. } => Some(out),
             _ => None,
-        }))
+        });
+        Ok(Answered::of(out, &self.options.id))
     }
 }
 
-fn nothing() -> Out {
-    let home = Domain { key: String::new(), value: String::new() };
-    Out { home, machines: BTreeSet::new(), drain: None }
-}
-
 impl Desk<'_> {
-    /// Machines of a kind that may be let go of: quiet, of domains that we hold, and ours
-    /// by them.
+    /// Slots of these draw on our share from now on.
+    fn lend(&self, shared: &Shared, out: &Out) {
+        let mut quota = shared.quota();
+        for machine in &out.machines {
+            let view = self.decider.engine.view(machine);
+            if let Some(slot) = view.filter(|view| view.state() == MachineState::Speculative) {
+                quota.lend(slot.class());
+            }
+        }
+    }
+
+    /// Machines of a kind that may be let go of: quiet, of domains that we hold, ours by
+    /// them, and no slots that we may not create.
     fn candidates(&self, shared: &Shared, selector: &Selector) -> Vec<Candidate> {
         let holdings = shared.holdings.load();
         let in_force = shared.in_force();
@@ -69,7 +75,8 @@ impl Desk<'_> {
                 && !ownership.is_away(view.id())
                 && ownership.owns(view.id(), view.state(), view.cluster(), class)
         });
-        let quiet = views.filter(|view| {
+        let quota = shared.quota();
+        let quiet = views.filter(|view| !quota.is_past(view.id())).filter(|view| {
             let id = view.id();
             self.live.entries.get(id).is_none_or(|entry| {
                 entry.pending.is_none()

@@ -31,6 +31,8 @@ pub enum Answered {
     },
     /// None matches.
     Nothing,
+    /// Some were chosen, and none was drained in time.
+    Undrained,
     /// Asked for something that means nothing.
     Invalid(Malformed),
     /// Nothing yet: it is asked again.
@@ -43,7 +45,7 @@ impl Answered {
     pub fn of(out: Option<Out>, shard: &str) -> Self {
         match out {
             None => Self::Later,
-            Some(out) if out.machines.is_empty() => Self::Nothing,
+            Some(out) if out.machines.is_empty() => Self::Undrained,
             Some(out) => Self::Released {
                 machines: out.machines.iter().map(ToString::to_string).collect(),
                 home: out.home.to_wire(shard),
@@ -124,8 +126,7 @@ impl SharedSide {
             }
         };
         match self.shard.release(&self.shared, transfer.clone(), &selector).await {
-            Ok(out) => {
-                let answered = Answered::of(out, &self.shard.options.id);
+            Ok(answered) => {
                 if answered == Answered::Nothing {
                     tracing::info!(%transfer, "asked for machines; no quiet one matches");
                 }

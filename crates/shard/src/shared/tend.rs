@@ -8,15 +8,13 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{Shared, lock};
 use crate::{
-    holdings::{Event, Holdings, Received, TransferId, TransferMachine, done, quiet},
+    holdings::{Event, Holdings, Received, TransferId, TransferMachine, done, drained, quiet},
     live::Desk,
     metrics::Holding,
     shard::Shard,
 };
 
 const EVERY: Duration = Duration::from_secs(1);
-/// A drain for a transfer ends after so long with the machines that made it.
-const DRAINED_AFTER: Duration = Duration::from_secs(15 * 60);
 
 /// Until a write fails, which ends the process.
 pub(crate) async fn tend(shard: Arc<Shard>) {
@@ -88,15 +86,16 @@ impl Shard {
         let mut events = Vec::new();
         let desk = self.desk().await;
         for (transfer, out) in holdings.out.iter().filter(|(_, out)| !out.is_released()) {
+            let since =
+                lock(&shared.since).out.get(transfer).map_or(Duration::ZERO, Instant::elapsed);
             let neighbours = shared.neighbours();
             let is_idle = |machine: &&MachineId| {
                 desk.tracked(machine).is_none()
                     && neighbours.state(machine) == Some(MachineState::Idle)
             };
             let idle: BTreeSet<MachineId> = out.machines.iter().filter(is_idle).cloned().collect();
-            let began = lock(&shared.since).out.get(transfer).copied();
-            let late = began.is_some_and(|began| began.elapsed() >= DRAINED_AFTER);
-            if idle.len() == out.machines.len() || late {
+            drop(neighbours);
+            if drained(out, &idle, since, shared.announced()) {
                 events.push(Event::Drained { transfer: transfer.clone(), idle });
             }
         }

@@ -2,9 +2,9 @@
 
 use bigfleet_model::MachineState;
 use bigfleet_wire::v1alpha1::{
-    CoordinatorInstruction, CrossShardDrain, InstructAck, PenaltyBucket, ReassignSpeculative,
-    ShardReport, TransferOwnership, TransferSelector, coordinator_instruction::Payload,
-    instruct_ack::Outcome,
+    CoordinatorInstruction, CrossShardDrain, InstructAck, PenaltyBucket, QuotaSlice,
+    ReassignSpeculative, ShardReport, TransferOwnership, TransferSelector,
+    coordinator_instruction::Payload, instruct_ack::Outcome,
 };
 
 use crate::{
@@ -101,12 +101,7 @@ async fn slots_are_lent_and_what_is_not_there_is_refused() {
     open.open_transfers = vec!["s".to_owned(), "n".to_owned(), "m".to_owned()];
     donor.assign(open).await;
     pass(30).await;
-    let slots = ReassignSpeculative {
-        selector: selector(3),
-        transfer_id: "s".to_owned(),
-        ..ReassignSpeculative::default()
-    };
-    donor.coordinator.instruct(instruct("s", 1, Some(Payload::ReassignSpeculative(slots))));
+    donor.coordinator.instruct(slots("s", 3));
     let ack = acked(&donor, "s").await;
     assert_eq!(ack.machine_ids, ["slot-b0", "slot-b1", "slot-b2"]);
     let elsewhere = TransferOwnership {
@@ -128,6 +123,51 @@ async fn slots_are_lent_and_what_is_not_there_is_refused() {
     donor.coordinator.instruct(idle("unknown", 1));
     pass(60).await;
     assert_eq!(donor.coordinator.pending().len(), 1, "asked again, unanswered");
+    donor.stop().await;
+}
+
+fn slots(id: &str, count: i32) -> CoordinatorInstruction {
+    let payload = ReassignSpeculative {
+        selector: selector(count),
+        transfer_id: id.to_owned(),
+        ..ReassignSpeculative::default()
+    };
+    instruct(id, 1, Some(Payload::ReassignSpeculative(payload)))
+}
+
+/// Who borrows a slot creates it on the share of its home: none is lent that may not be
+/// created, and one that is lent is not bought besides.
+#[tokio::test(start_paused = true)]
+async fn no_slot_past_the_share_is_lent() {
+    let fake = provider();
+    let donor = Sharer::start(&fake, "donor").await;
+    // Four machines are Idle already.
+    let slice = QuotaSlice { provider: "fake".into(), region: "r".into(), slice: 6 };
+    let mut open = assignment(5, &["b"], &["c"]);
+    open.open_transfers = vec!["s".to_owned(), "n".to_owned()];
+    open.quota_slices = vec![slice.clone()];
+    donor.assign(open).await;
+    pass(30).await;
+    let pools = donor.last_report().await.summary.unwrap_or_default().pools;
+    assert_eq!(pools.iter().map(|row| row.speculative).sum::<i32>(), 2);
+    donor.coordinator.instruct(slots("s", 3));
+    assert_eq!(acked(&donor, "s").await.machine_ids, ["slot-b0", "slot-b1"]);
+    donor.coordinator.instruct(slots("n", 1));
+    assert_eq!(acked(&donor, "n").await.outcome(), Outcome::RejectedInvalid);
+    let operator = donor.operator("c").await;
+    operator.roll_up(machines("c", 8)).await.expect("an answer");
+    until("what is Idle", || configured(&fake, "c").len() == 4).await;
+    pass(300).await;
+    assert_eq!(configured(&fake, "c").len(), 4);
+
+    // One of them has gone home unused.
+    let mut home = assignment(6, &["b"], &["c"]);
+    home.machines_out = vec![loan("s", "slot-b0", "b")];
+    home.quota_slices = vec![slice];
+    donor.assign(home).await;
+    until("it may be bought again", || configured(&fake, "c").len() == 5).await;
+    pass(300).await;
+    assert_eq!(configured(&fake, "c").len(), 5);
     donor.stop().await;
 }
 

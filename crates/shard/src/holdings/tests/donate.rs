@@ -1,8 +1,12 @@
 //! Which machines a donor lets go of.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
-use bigfleet_model::{MachineState, PenaltyBucket, Stamp};
+use bigfleet_model::{MachineId, MachineState, PenaltyBucket, Stamp};
 use bigfleet_wire::v1alpha1::{self as wire, coordinator_instruction::Payload};
 
 use super::{machines::class, *};
@@ -121,6 +125,20 @@ fn a_drain_takes_cheap_work_for_dear_and_never_the_reverse() {
     assert_eq!(chosen(Some(out)), ["low", "lower"]);
     let one = Selector { count: 1, ..selector };
     assert_eq!(chosen(pick(&one, all)), ["lower"], "by the ordinary score");
+}
+
+#[test]
+fn a_drain_is_over_when_all_are_idle_or_late_and_never_unannounced() {
+    let machines: BTreeSet<MachineId> = ["a", "b"].map(MachineId::from).into();
+    let one: BTreeSet<MachineId> = ["a"].map(MachineId::from).into();
+    let drain = Some(Drain { priority: 1, over: false });
+    let out = Out { home: domain("z"), machines: machines.clone(), drain };
+    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+    assert!(drained(&out, &machines, minutes(0), true));
+    assert!(!drained(&out, &one, minutes(14), true));
+    assert!(drained(&out, &one, minutes(15), true));
+    // A drain of the process before may arrive yet.
+    assert!(!drained(&out, &machines, minutes(15), false));
 }
 
 #[test]
