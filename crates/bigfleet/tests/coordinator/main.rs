@@ -51,6 +51,7 @@ mod lost_shards;
 mod named;
 mod partitions;
 mod quorum;
+mod readonly;
 mod restarts;
 mod restored;
 mod rivals;

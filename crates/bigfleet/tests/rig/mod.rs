@@ -4,6 +4,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod binaries;
+pub(crate) mod corpus;
 pub(crate) mod links;
 
 pub(crate) use bigfleet_testkit::{ports, process};

@@ -23,6 +23,7 @@ use crate::{
     judge::{Witness, by_cluster, inv_22, nothing_refused, outcomes, records, watch_pictures},
     process::{Process, until_or},
     site::{Site, Truth},
+    traces::{Asked, traced},
 };
 
 const CLUSTERS: u64 = 50;
@@ -53,13 +54,14 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-fn member(site: &Site, at: u64, random: &mut Random) -> Member {
+fn member(site: &Site, at: u64, random: &mut Random, asked: &mut Asked) -> Member {
     let name = format!("c{at}");
     let mut cluster = Cluster::new(&name, random.next());
     for _ in 0..=random.below(2) {
         let cpus = [1, 2, 4][random.below(3) as usize];
         let shape = Shape::new(cpus * 1_000, cpus * 4 * GI)
             .priority([0, 100, 1_000, 1_000_000][random.below(4) as usize]);
+        asked.insert((name.clone(), shape.profile().fingerprint().to_string()));
         cluster.deploy(&shape, 1 + random.below(8) as usize);
     }
     cluster.set_churn(Churn { replaced: 10, scaled: 30 });
@@ -85,6 +87,7 @@ struct World {
     shard: Process,
     provider: Process,
     members: Arc<Vec<Member>>,
+    asked: Asked,
     truth: Truth,
     random: Random,
     figures: Figures,
@@ -99,7 +102,9 @@ impl World {
         let site = Site::new();
         let provider = site.boot_provider(FLEET).await;
         let shard = site.boot_shard(SHARD).await;
-        let members: Vec<Member> = (0..CLUSTERS).map(|at| member(&site, at, &mut random)).collect();
+        let mut asked = Asked::new();
+        let members: Vec<Member> =
+            (0..CLUSTERS).map(|at| member(&site, at, &mut random, &mut asked)).collect();
         let truth = site.provider_client(&Security::Plaintext);
         let epoch = site.epoch();
         Self {
@@ -107,6 +112,7 @@ impl World {
             shard,
             provider,
             members: members.into(),
+            asked,
             truth,
             random,
             figures: Figures::default(),
@@ -293,7 +299,7 @@ impl World {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_loop_survives_kills_of_all_three_sides() {
-    let cycles = number("BIGFLEET_CYCLES", 150);
+    let cycles = number("BIGFLEET_CYCLES", 450);
     let seed = number("BIGFLEET_SEED", 1);
     println!("{cycles} cycles, replay with BIGFLEET_SEED={seed}");
     let mut world = World::begin(seed).await;
@@ -314,5 +320,6 @@ async fn a_closed_loop_survives_kills_of_all_three_sides() {
     assert!(!pictures.is_finished(), "two clusters share a machine; see above");
     pictures.abort();
     witness.no_double_bind(&audit);
+    traced(seed, &records(&audit), &world.asked, &witness.history().await);
     nothing_refused(&audit);
 }

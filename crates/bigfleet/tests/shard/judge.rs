@@ -27,9 +27,9 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// One machine at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Sight {
-    state: MachineState,
-    cluster: String,
+pub(crate) struct Sight {
+    pub(crate) state: MachineState,
+    pub(crate) cluster: String,
 }
 
 impl Sight {
@@ -44,7 +44,7 @@ impl Sight {
 }
 
 /// Changes of every machine, with the time before which each was seen.
-type History = BTreeMap<String, Vec<(Timestamp, Sight)>>;
+pub(crate) type History = BTreeMap<String, Vec<(Timestamp, Sight)>>;
 
 /// Looks at the provider all the time; a provider that is down is not seen.
 #[derive(Debug)]
@@ -68,6 +68,13 @@ impl Witness {
             }
         });
         Self { history, looking }
+    }
+
+    /// What became of every machine until now.
+    pub(crate) async fn history(&self) -> History {
+        sleep(LOOK * 4).await;
+        assert!(!self.looking.is_finished(), "it saw an odd record; see above");
+        self.history.lock().unwrap().clone()
     }
 
     /// No Configure over a binding, by the log of all processes of this shard: who

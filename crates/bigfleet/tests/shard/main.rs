@@ -13,8 +13,10 @@ mod judge;
 mod mtls;
 mod probes;
 mod provider_away;
+mod readonly;
 mod site;
 mod stopping;
+mod traces;
 mod volumes;
 
 #[path = "../rig/mod.rs"]

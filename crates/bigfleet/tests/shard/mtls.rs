@@ -28,20 +28,20 @@ use crate::{
     site::{SMALL, STEP, Site},
 };
 
-const SHARD: &str = "bigfleet://shard/s-1";
-const PROVIDER: &str = "bigfleet://provider/sim";
-const CLUSTER: &str = "bigfleet://cluster/own";
+pub(crate) const SHARD: &str = "bigfleet://shard/s-1";
+pub(crate) const PROVIDER: &str = "bigfleet://provider/sim";
+pub(crate) const CLUSTER: &str = "bigfleet://cluster/own";
 
-fn security(material: &Material) -> Security {
+pub(crate) fn security(material: &Material) -> Security {
     Security::Mtls(Arc::new(Tls::load(&material.cert(), &material.key(), &material.ca()).unwrap()))
 }
 
-fn args<'a>(material: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn args<'a>(material: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     material.iter().map(String::as_str).chain(more.iter().copied()).collect()
 }
 
 /// `--flag=value` each.
-fn flags(material: &Material) -> Vec<String> {
+pub(crate) fn flags(material: &Material) -> Vec<String> {
     material.args().chunks(2).map(|pair| pair.join("=")).collect()
 }
 
