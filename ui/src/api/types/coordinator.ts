@@ -49,6 +49,7 @@ export interface Shortfall {
 
 export interface ShardReport {
   shardId: string;
+  /** The number of the report, which is no cycle of the engine. */
   cycle: Num;
   receivedAtUnixNs: Num;
   summary: {
