@@ -310,18 +310,32 @@ describe('links', () => {
     await until('it is asked', () => stub.asked.some((path) => /^decisions\?.*machine=m-00005/.test(path)));
     await seen(/^shard-1 ·/);
   });
-  it('to the machine of a node follow the answer to its shard', async () => {
+  it.each([
+    ['node', 'node-7'],
+    ['prefix', 'm-00007'],
+  ])('to the machine of a %s follow the answer to its shard', async (name, value) => {
     stub.override = (path, search) =>
-      path === 'machines' && search.get('node') !== null
+      path === 'machines' && search.get(name) === value
         ? { body: { ...stub.fleet.machines('shard-1', 500, undefined, (one) => one.id === 'm-00007') } }
         : undefined;
-    await page.goto(stub.url('/machines?node=node-7'));
+    await page.goto(stub.url(`/machines?${name}=${value}`));
     await seen('m-00007');
     await until('the URL names its shard', () => query('shard') === 'shard-1');
     await seen(/^shard-1 ·/);
     expect(await page.locator('main select').first().inputValue()).toBe('shard-1');
     await page.getByRole('button', { name: 'm-00007' }).click();
     await page.getByRole('dialog', { name: 'Machine m-00007' }).getByText('Machine of shard-1').waitFor();
+  });
+  it('to a machine that another shard has show it as that one`s', async () => {
+    stub.override = (path, search) =>
+      path === 'machines/shard-0/m-00007' ? stub.plain('machines/shard-1/m-00007', search) : undefined;
+    await page.goto(stub.url('/machines?shard=shard-0&machine=m-00007'));
+    const drawer = page.getByRole('dialog', { name: 'Machine m-00007' });
+    await drawer.getByText('Machine of shard-1').waitFor();
+    await until('its decisions are asked for', () => stub.asked.some((path) => /^decisions\?.*m-00007/.test(path)));
+    const asked = stub.asked.filter((path) => /^decisions\?.*m-00007/.test(path));
+    expect(asked.filter((path) => !path.includes('shard=shard-1'))).toEqual([]);
+    expect(await drawer.getByRole('link', { name: 'All of them' }).getAttribute('href')).toContain('shard=shard-1');
   });
   it('back to a question show it in the form', async () => {
     await page.goto(stub.url('/whatif?cluster=prod-eu'));
