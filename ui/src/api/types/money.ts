@@ -36,6 +36,8 @@ export interface FinopsTrend extends Sampled {
 export interface FinopsShard extends Answer {
   shard: string;
   cycle: number;
+  /** Left out by servers that do not know it. */
+  computedAtUnixNanos?: Num;
   machines: Num;
   truncated: boolean;
   rows: {
