@@ -69,6 +69,23 @@ describe('unknown is not zero', () => {
     await seen('over 0 of 240 decisions');
     expect(await page.locator('b', { hasText: '$0.00/h' }).count()).toBe(0);
   });
+  it('in savings of which not all are listed', async () => {
+    patch('finops/savings', () => ({ compared: 9000 }));
+    await page.goto(stub.url('/finops?shard=shard-0'));
+    await seen(/^newest \d+ shown$/);
+  });
+  it('in the money of a shard that is stuck in a cycle', async () => {
+    patch('finops/shard', () => ({ computedAtUnixNanos: (Date.now() - 40_000) * 1e6 }));
+    await page.goto(stub.url('/finops?shard=shard-0'));
+    const money = page.getByRole('region', { name: 'Money by cluster' });
+    await money.locator('.stale', { hasText: 'stale' }).waitFor();
+    const asked = (): number => stub.asked.filter((path) => /^finops\/(shard|savings)/.test(path)).length;
+    const before = asked();
+    patch('finops/shard', () => ({ computedAtUnixNanos: Date.now() * 1e6 }));
+    await page.getByRole('button', { name: 'Read again' }).click();
+    await until('both are asked again', () => asked() === before + 2);
+    await money.locator('.stale').waitFor({ state: 'detached' });
+  });
   it('in what a bar of money says of its parts', async () => {
     patch<Finops>('finops/snapshot', () => ({ dollarsPerHour: { spot: { configured: 0.3 } } }));
     await page.goto(stub.url('/finops'));
