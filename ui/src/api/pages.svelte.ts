@@ -2,6 +2,7 @@
 // is older than the panel says and none vanishes under the reader.
 
 import { live, type Live, type LiveOptions } from './live.svelte';
+import { patient } from './patience';
 import { world } from './source.svelte';
 
 export interface Paging<T> {
@@ -33,7 +34,7 @@ export class Pages<T> {
     if (path === null || cursor === null) return;
     this.trouble = null;
     try {
-      const page = (await world.source.get(this.paging.page(path, cursor), AbortSignal.timeout(75_000))) as T;
+      const page = (await world.source.get(this.paging.page(path, cursor), patient())) as T;
       // A refresh in between may have moved the end, another question has its own.
       if (path !== this.path() || this.live.data === null || cursor !== this.cursor) return;
       this.live.data = this.paging.join(this.live.data, page);

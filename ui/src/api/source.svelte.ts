@@ -1,6 +1,7 @@
 // Where answers come from: the server, or a recording that is being replayed.
 
 import { ApiError, errorOf } from './error';
+import { patient, UNANSWERED } from './patience';
 
 export interface Source {
   /** Live sources change by themselves: only they are polled and streamed. */
@@ -13,24 +14,18 @@ export function apiUrl(path: string): string {
   return new URL(`api/${path}`, document.baseURI).href;
 }
 
-/** Longer than the server waits for its slowest source. */
-const PATIENCE_MS = 75_000;
-
 export const server: Source = {
   live: true,
   async get(path, signal) {
-    let response: Response;
     try {
-      response = await fetch(apiUrl(path), {
-        signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
-        headers: { accept: 'application/json' },
-      });
+      const response = await fetch(apiUrl(path), { signal: patient(signal), headers: { accept: 'application/json' } });
+      if (!response.ok) throw await errorOf(response);
+      return (await response.json()) as unknown;
     } catch (error) {
-      if (signal.aborted) throw error;
-      throw new ApiError(0, 'the dashboard did not answer; it is tried again');
+      // What is not JSON did answer.
+      if (signal.aborted || error instanceof ApiError || error instanceof SyntaxError) throw error;
+      throw new ApiError(0, UNANSWERED);
     }
-    if (!response.ok) throw await errorOf(response);
-    return (await response.json()) as unknown;
   },
 };
 

@@ -2,6 +2,7 @@
 // slices, so that the page never stalls.
 
 import { errorOf } from '../api/error';
+import { patient, UNANSWERED } from '../api/patience';
 import type { Needs } from '../api/types';
 import type { FromWorker, ToWorker } from './fetch';
 
@@ -28,7 +29,7 @@ addEventListener('message', (event: MessageEvent<ToWorker>) => {
 
 async function read(id: number, url: string, signal: AbortSignal): Promise<void> {
   try {
-    const response = await fetch(url, { signal, headers: { accept: 'application/json' } });
+    const response = await fetch(url, { signal: patient(signal), headers: { accept: 'application/json' } });
     if (!response.ok) {
       const { status, message, login } = await errorOf(response);
       post({ id, failed: { status, message, login } });
@@ -41,7 +42,6 @@ async function read(id: number, url: string, signal: AbortSignal): Promise<void>
     }
     post({ id, head });
   } catch {
-    if (!signal.aborted)
-      post({ id, failed: { status: 0, message: 'the dashboard did not answer; it is tried again', login: null } });
+    if (!signal.aborted) post({ id, failed: { status: 0, message: UNANSWERED, login: null } });
   }
 }
