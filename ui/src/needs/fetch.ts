@@ -29,6 +29,7 @@ function started(): Worker {
   if (worker === null) {
     worker = new Worker(new URL('./fetch.worker.ts', import.meta.url), { type: 'module' });
     worker.addEventListener('message', take);
+    worker.addEventListener('error', broken);
   }
   return worker;
 }
@@ -44,6 +45,15 @@ function take(event: MessageEvent<FromWorker>): void {
   waiting.delete(message.id);
   if ('head' in message) one.done({ ...message.head, needs: one.needs });
   else one.fail(new ApiError(message.failed.status, message.failed.message, message.failed.login));
+}
+
+/** One that cannot be loaded or has ended answers nobody: the next who asks begins another. */
+function broken(event: ErrorEvent): void {
+  worker?.terminate();
+  worker = null;
+  const all = [...waiting.values()];
+  waiting.clear();
+  for (const one of all) one.fail(new ApiError(0, `needs cannot be read: ${event.message || 'the reader is missing'}`));
 }
 
 export function fetchNeeds(path: string, signal: AbortSignal): Promise<Needs> {
