@@ -6,6 +6,8 @@ import type { DemoDecision, Moving, State } from './types';
 const KEPT = 60;
 const POLL_MS = 2000;
 const HEARTBEAT_MS = 30_000;
+/** What takes longer does not come. */
+const PATIENCE_MS = 15_000;
 const KEY = 'bigfleet-demo-session';
 
 class Demo {
@@ -83,7 +85,7 @@ class Demo {
 
   private async load(again = true): Promise<void> {
     try {
-      const response = await fetch(apiUrl('state'), { headers: this.headers() });
+      const response = await fetch(apiUrl('state'), { headers: this.headers(), signal: patient() });
       if (response.status === 401 && again) {
         // Where none can be had, the reason and when to try again stay in sight.
         if (await this.begin()) await this.load(false);
@@ -106,7 +108,7 @@ class Demo {
 
   /** A session of a hosted demo. */
   private async begin(): Promise<boolean> {
-    const response = await fetch(apiUrl('session'), { method: 'POST' });
+    const response = await fetch(apiUrl('session'), { method: 'POST', signal: patient() });
     if (response.status !== 201) {
       this.trouble = await words(response);
       return false;
@@ -133,6 +135,7 @@ class Demo {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...this.headers() },
         body: JSON.stringify(body),
+        signal: patient(),
       });
       if (response.status === 410) this.ended = true;
       if (!response.ok && !quiet) this.refused = await words(response);
@@ -140,6 +143,10 @@ class Demo {
       if (!quiet) this.refused = 'the demo does not answer';
     }
   }
+}
+
+function patient(): AbortSignal {
+  return AbortSignal.timeout(PATIENCE_MS);
 }
 
 async function words(response: Response): Promise<string> {

@@ -142,6 +142,19 @@ describe('the guide', () => {
     await accessible(page, 'guide not ready');
   });
 
+  it('says so where nothing comes, too', async () => {
+    await page.addInitScript(() => {
+      AbortSignal.timeout = () => {
+        const late = new AbortController();
+        setTimeout(() => late.abort(), 100);
+        return late.signal;
+      };
+    });
+    stub.override = () => 'hang';
+    await page.goto(stub.url('/'));
+    await page.locator('[data-state="failed"]').getByText('the demo does not answer').waitFor();
+  });
+
   it('begins a session of a hosted demo and carries its secret', async () => {
     let known = false;
     stub.override = (path) => {
