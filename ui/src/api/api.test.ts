@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ageSeconds, LIMIT, metricsLimit } from './age';
 import { ApiError, errorOf, flagsIn } from './error';
+import { Failing } from './failing';
 import { fleetNow } from './fleet';
 import { withScrapes } from './sampled';
 import type { Sampled, Summary } from './types';
@@ -81,5 +82,42 @@ describe('the fleet from summaries', () => {
       paused: ['b'],
       oldestUnixNanos: 4e18,
     });
+  });
+});
+
+describe('what the stream does not tell', () => {
+  const fails = (topic: string, shard: string | null = null) => ({ topic, shard, state: 'failed', error: 'gone' });
+  it('is that of the shard that fails, and of no other', () => {
+    const failing = new Failing();
+    failing.hear(fails('decisions', 'b'));
+    expect(['a', 'b', null].map((shard) => failing.has('decisions', shard))).toEqual([false, true, false]);
+    expect(failing.has('summary', 'b')).toBe(false);
+    expect(failing.shards('decisions')).toEqual(['b']);
+    failing.hear({ topic: 'decisions', shard: 'b', state: 'ok' });
+    expect(failing.has('decisions', 'b')).toBe(false);
+  });
+  it('is all of a topic that fails as a whole', () => {
+    const failing = new Failing();
+    failing.hear(fails('topology'));
+    expect(failing.has('topology')).toBe(true);
+    expect(failing.has('topology', 'a')).toBe(true);
+    expect(failing.shards('topology')).toEqual([]);
+  });
+  it('of a topic of one shard is that shard`s', () => {
+    const failing = new Failing();
+    failing.hear(fails('needs:a', 'a'));
+    expect(failing.has('needs:a')).toBe(true);
+    expect(failing.has('needs:a', 'a')).toBe(true);
+    expect(failing.has('needs:b', 'b')).toBe(false);
+  });
+  it('ends with the first news of it', () => {
+    const failing = new Failing();
+    failing.hear(fails('decisions', 'a'));
+    failing.hear(fails('decisions', 'b'));
+    failing.hear(fails('topology'));
+    failing.news('decisions', { shard: 'b' });
+    failing.news('topology', {});
+    expect(failing.shards('decisions')).toEqual(['a']);
+    expect(failing.has('topology')).toBe(false);
   });
 });

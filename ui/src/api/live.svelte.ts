@@ -15,6 +15,8 @@ export class Live<T> {
   busy = $state(false);
   /** The topic that would tell of a change. */
   topic = $state<string | null>(null);
+  /** The shard that is asked, where it is one. */
+  shard = $state<string | null>(null);
   refresh: () => void = () => {};
 
   /** Nothing is known yet, good or bad. */
@@ -22,10 +24,14 @@ export class Live<T> {
     return this.data === null && this.error === null;
   }
 
+  /** Whether news of it arrive by themselves. */
+  get carried(): boolean {
+    return this.topic !== null && stream.carries(this.topic, this.shard);
+  }
+
   /** Until when `data` is known to hold: while its topic is carried, silence means no change. */
   get confirmedAt(): number {
-    const pushed = this.topic !== null && stream.carries(this.topic);
-    return pushed ? Math.max(this.receivedAt, stream.aliveAt) : this.receivedAt;
+    return this.carried ? Math.max(this.receivedAt, stream.aliveAt) : this.receivedAt;
   }
 
   take(data: T): void {
@@ -66,7 +72,10 @@ export function live<T>(path: () => string | null, options: LiveOptions<T>): Liv
     void world.revision;
     const topic = source.live ? (options.topic?.() ?? null) : null;
     const visible = now.visible;
-    untrack(() => (result.topic = topic));
+    untrack(() => {
+      result.topic = topic;
+      result.shard = shardOf(target);
+    });
     const controller = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     let eventTimer: ReturnType<typeof setTimeout> | undefined;
@@ -78,7 +87,7 @@ export function live<T>(path: () => string | null, options: LiveOptions<T>): Liv
       timer = setTimeout(() => {
         // News come to who knows the rest: an answer that failed is asked for again.
         const whole = result.data === null || (options.whole?.(result.data) ?? true);
-        if (result.error === null && whole && topic !== null && stream.carries(topic)) later();
+        if (result.error === null && whole && result.carried) later();
         else void ask();
       }, every() * 1000);
     };

@@ -2,6 +2,7 @@
 // it cannot be had, `carries` is false and whoever asked polls.
 
 import { SvelteMap } from 'svelte/reactivity';
+import { Failing, type Notice } from './failing';
 import { now } from './now.svelte';
 import { apiUrl, world } from './source.svelte';
 
@@ -20,8 +21,7 @@ class Stream {
   aliveAt = $state(0);
   /** How far the server's clock is ahead of this one, in milliseconds. */
   ahead = 0;
-  /** Topics whose source fails, with its words. */
-  failing = new SvelteMap<string, string>();
+  private failing = new Failing(new SvelteMap());
   private listeners = new Map<string, Set<Listener>>();
   private source: EventSource | null = null;
   private topics = '';
@@ -36,9 +36,14 @@ class Stream {
     }, 5000);
   }
 
-  /** Whether news of this topic arrive by themselves. */
-  carries(topic: string): boolean {
-    return this.state === 'open' && !this.failing.has(topic);
+  /** Whether news of this topic arrive by themselves; of one shard, where one is meant. */
+  carries(topic: string, shard: string | null = null): boolean {
+    return this.state === 'open' && !this.failing.has(topic, shard);
+  }
+
+  /** Shards of which a topic does not tell, while it tells of the others. */
+  silent(topic: string): string[] {
+    return this.state === 'open' ? this.failing.shards(topic) : [];
   }
 
   subscribe(topic: string, listener: Listener): () => void {
@@ -80,7 +85,8 @@ class Stream {
 
   private open(topics: string): void {
     this.state = 'connecting';
-    this.failing.clear();
+    // Who comes back is not told again what has failed since before.
+    if (this.lastId === '') this.failing.clear();
     this.aliveAt = performance.now();
     const resume = this.lastId === '' ? '' : `&lastEventId=${encodeURIComponent(this.lastId)}`;
     const source = new EventSource(apiUrl(`stream?topics=${encodeURIComponent(topics)}${resume}`));
@@ -103,7 +109,10 @@ class Stream {
       });
     };
     for (const topic of topics.split(',')) {
-      named(topic, (data) => this.listeners.get(topic)?.forEach((listener) => listener(data)));
+      named(topic, (data) => {
+        this.failing.news(topic, data);
+        this.listeners.get(topic)?.forEach((listener) => listener(data));
+      });
     }
     named('heartbeat', (data) => {
       const { nowUnixNanos } = data as { nowUnixNanos?: number };
@@ -113,14 +122,7 @@ class Stream {
       this.lastId = '';
       world.moved();
     });
-    named('source', (data) => {
-      const notice = data as { topic: string; state: string; error?: string | null; shard?: string | null };
-      if (notice.state === 'ok') this.failing.delete(notice.topic);
-      // One silent shard of many leaves the topic usable; its age shows.
-      else if (!notice.shard || notice.topic.endsWith(`:${notice.shard}`)) {
-        this.failing.set(notice.topic, notice.error ?? 'the source failed');
-      }
-    });
+    named('source', (data) => this.failing.hear(data as Notice));
   }
 
   private lost(): void {
