@@ -46,6 +46,8 @@ export interface LiveOptions<T> {
   every: number | ((data: T | null) => number);
   /** While this topic arrives, the stream says when to look again. */
   topic?: () => string | null;
+  /** The topic tells something with every cycle: its silence is a reason to ask. */
+  beats?: boolean;
   /** What an event of the topic means; without it, it means to ask again. */
   onEvent?: (event: unknown, into: Live<T>) => void;
   /** Keeps the last answer while another path is asked: for filters within one view. Another shard is another view. */
@@ -87,7 +89,7 @@ export function live<T>(path: () => string | null, options: LiveOptions<T>): Liv
       timer = setTimeout(() => {
         // News come to who knows the rest: an answer that failed is asked for again.
         const whole = result.data === null || (options.whole?.(result.data) ?? true);
-        if (result.error === null && whole && result.carried) later();
+        if (result.error === null && whole && result.carried && !options.beats) later();
         else void ask();
       }, every() * 1000);
     };

@@ -58,6 +58,39 @@ describe('freshness', () => {
     await page.clock.runFor(11_000);
     await until('asked again', () => stub.asked.filter((path) => path.startsWith('needs')).length > before);
   });
+  it('polls the shard of which the stream does not tell, and no other', async () => {
+    await page.clock.install();
+    await page.goto(stub.url('/decisions?shard=shard-0'));
+    await seen('create for');
+    await until('a stream', () => stub.streams.size === 1);
+    await seen('live');
+    const asked = (): number => stub.asked.filter((path) => path.startsWith('decisions')).length;
+    const tell = async (notice: object): Promise<void> => {
+      stub.tell('source', { topic: 'decisions', error: 'no answer in time', ...notice });
+      await page.waitForTimeout(100);
+    };
+    const before = asked();
+    await tell({ shard: 'shard-1', state: 'failed' });
+    await page.clock.runFor(11_000);
+    expect(asked(), 'another shard is silent').toBe(before);
+    await tell({ shard: 'shard-0', state: 'failed' });
+    await page.clock.runFor(11_000);
+    await until('asked again', () => asked() > before);
+    await tell({ shard: 'shard-0', state: 'ok' });
+    const then = asked();
+    await page.clock.runFor(11_000);
+    expect(asked(), 'it tells again').toBe(then);
+  });
+  it('asks for needs of which nothing is told', async () => {
+    await page.clock.install();
+    await page.goto(stub.url('/needs?shard=shard-0&cluster=*'));
+    await seen('46 shown');
+    await until('a stream', () => stub.streams.size === 1);
+    await seen('live');
+    const before = stub.asked.filter((path) => path.startsWith('needs')).length;
+    await page.clock.runFor(11_000);
+    await until('asked again', () => stub.asked.filter((path) => path.startsWith('needs')).length > before);
+  });
   it('a hidden tab stops both, and catches up', async () => {
     await page.clock.install();
     await page.goto(stub.url('/'));
