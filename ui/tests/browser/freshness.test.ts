@@ -81,6 +81,29 @@ describe('freshness', () => {
     await page.clock.runFor(11_000);
     expect(asked(), 'it tells again').toBe(then);
   });
+  it('decisions of a shard of which the stream does not tell are asked for', async () => {
+    const rows = { ...stub.fleet.decisions('shard-2', 1, () => true) };
+    rows.decisions = [{ ...stub.fleet.decision(0), sequence: '5', machineId: 'm-silent' }];
+    let dead = false;
+    stub.override = (path, search) => {
+      if (path !== 'decisions' || search.get('shard') !== 'shard-2') return undefined;
+      return dead ? { status: 502, body: { error: 'no answer in time' } } : { body: rows };
+    };
+    await page.clock.install();
+    await page.goto(stub.url('/'));
+    await page.clock.runFor(500);
+    await until('a stream', () => stub.streams.size === 1);
+    await seen('live');
+    expect(await page.getByText('m-silent').count()).toBe(0);
+    stub.tell('source', { topic: 'decisions', shard: 'shard-2', state: 'failed', error: 'the stream ended' });
+    await seen('m-silent');
+    expect(stub.asked.some((path) => path.startsWith('decisions?shard=shard-1'))).toBe(false);
+    dead = true;
+    await page.clock.runFor(11_000);
+    await seen('nothing heard of 1 shard');
+    stub.tell('source', { topic: 'decisions', shard: 'shard-2', state: 'ok' });
+    await page.getByText('nothing heard of 1 shard').waitFor({ state: 'detached' });
+  });
   it('asks for needs of which nothing is told', async () => {
     await page.clock.install();
     await page.goto(stub.url('/needs?shard=shard-0&cluster=*'));
