@@ -8,6 +8,8 @@ export interface RecordedAnswer {
   at: number;
   path: string;
   body: unknown;
+  /** In place of a body: what was said at that moment. */
+  error?: { status: number; message: string };
 }
 
 export type Line =
@@ -30,10 +32,16 @@ export function parseLine(text: string): Line {
   if (typeof line.recorded === 'string') {
     const at = Number(line.at);
     if (!Number.isFinite(at)) return { kind: 'bad', why: 'a recorded answer without a time' };
-    return { kind: 'answer', answer: { at, path: line.recorded, body: line.body } };
+    return { kind: 'answer', answer: { at, path: line.recorded, body: line.body, ...failure(line.error) } };
   }
   if (typeof line.kind !== 'string') return { kind: 'bad', why: 'neither a decision nor a recorded answer' };
   return typeof line.time === 'string' ? audit(line) : exported(line);
+}
+
+function failure(value: unknown): Pick<RecordedAnswer, 'error'> {
+  if (typeof value !== 'object' || value === null) return {};
+  const { status, message } = value as Record<string, unknown>;
+  return { error: { status: number(status) ?? 0, message: text(message) } };
 }
 
 function audit(line: Record<string, unknown>): Line {

@@ -106,7 +106,11 @@ function finish(recording: Recording): void {
   recording.decisions.sort(
     (a, b) => (a.timeUnixNanos ?? 0) - (b.timeUnixNanos ?? 0) || natural(a.sequence, b.sequence),
   );
-  for (const list of recording.answers.values()) list.sort((a, b) => a.at - b.at);
+  for (const [path, list] of recording.answers) {
+    list.sort((a, b) => a.at - b.at);
+    const failed = list.filter((one) => one.error !== undefined).length;
+    if (failed > 0) recording.problems.push(`${path} failed ${failed} of ${list.length} times while this was recorded`);
+  }
   recording.moments = momentsOf(recording);
   const shards = new Set(recording.decisions.map((one) => one.shard));
   for (const path of recording.answers.keys()) {

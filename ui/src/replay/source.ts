@@ -28,8 +28,9 @@ export class ReplaySource implements Source {
   }
 
   private recorded(path: string): unknown {
-    const list = this.recording.answers.get(path);
-    return list?.findLast((answer) => answer.at <= this.at)?.body;
+    const answer = this.recording.answers.get(path)?.findLast((one) => one.at <= this.at);
+    if (answer?.error) throw new ApiError(answer.error.status, answer.error.message);
+    return answer?.body;
   }
 
   private missing(route: string): string {
@@ -124,7 +125,7 @@ export class ReplaySource implements Source {
       const query = parseQuery(path.slice('machines'.length));
       const plain = Object.keys(query).every((name) => name === 'shard' || name === 'limit');
       const answer = plain && query.shard === shard ? list.findLast((one) => one.at <= this.at) : undefined;
-      if (answer && (!newest || answer.at > newest.at))
+      if (answer && !answer.error && (!newest || answer.at > newest.at))
         newest = { at: answer.at, rows: (answer.body as MachinesAnswer).machines, more: moreOf(answer.body) };
     }
     return newest;
