@@ -14,20 +14,27 @@ export function apiUrl(path: string): string {
   return new URL(`api/${path}`, document.baseURI).href;
 }
 
+async function answer<T>(path: string, signal: AbortSignal, read: (response: Response) => Promise<T>): Promise<T> {
+  try {
+    const response = await fetch(apiUrl(path), { signal: patient(signal), headers: { accept: 'application/json' } });
+    if (!response.ok) throw await errorOf(response);
+    return await read(response);
+  } catch (error) {
+    // What is not JSON did answer.
+    if (signal.aborted || error instanceof ApiError || error instanceof SyntaxError) throw error;
+    throw new ApiError(0, UNANSWERED);
+  }
+}
+
 export const server: Source = {
   live: true,
-  async get(path, signal) {
-    try {
-      const response = await fetch(apiUrl(path), { signal: patient(signal), headers: { accept: 'application/json' } });
-      if (!response.ok) throw await errorOf(response);
-      return (await response.json()) as unknown;
-    } catch (error) {
-      // What is not JSON did answer.
-      if (signal.aborted || error instanceof ApiError || error instanceof SyntaxError) throw error;
-      throw new ApiError(0, UNANSWERED);
-    }
-  },
+  get: (path, signal) => answer(path, signal, (response) => response.json()),
 };
+
+/** An answer of the server as it came: for those who keep it and need not know what it says. */
+export function bytes(path: string, signal: AbortSignal): Promise<Blob> {
+  return answer(path, signal, (response) => response.blob());
+}
 
 class World {
   source = $state.raw<Source>(server);
