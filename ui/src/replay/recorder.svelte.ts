@@ -32,6 +32,8 @@ class Recorder {
   private run: AbortController | null = null;
   /** What rounds ask is not kept a second time for a screen. */
   private asked = new Set<string>();
+  /** Needs beyond those of the rounds that somebody looks at. */
+  private looked = new Set<string>();
   private shards: string[] = [];
   /** How far the server's clock is ahead of this one, in milliseconds. */
   private ahead = 0;
@@ -43,6 +45,7 @@ class Recorder {
     this.running = true;
     this.rounds = new Rounds(BUDGET);
     this.asked.clear();
+    this.looked.clear();
     this.shards = [];
     void this.record(this.run.signal);
   }
@@ -56,6 +59,8 @@ class Recorder {
   /** What any screen was answered. */
   note(path: string, body: unknown): void {
     if (!this.running || this.asked.has(path)) return;
+    // Megabytes that are read are not written again: the round asks for them as they come.
+    if (path.startsWith('needs')) return void this.looked.add(path);
     const said = (body as { queriedAt?: string } | null)?.queriedAt;
     const at = said === undefined ? this.now() : Date.parse(said);
     this.rounds.keep(path, at, JSON.stringify(body));
@@ -100,6 +105,13 @@ class Recorder {
       await this.ask('sessions' + formatQuery({ shard }), signal);
       await this.ask(`shards/${encodeURIComponent(shard)}`, signal);
       await this.ask(`shards/${encodeURIComponent(shard)}/trends?duration=1h&step=30s`, signal);
+    }
+    const looked = [...this.looked].filter((path) => !this.asked.has(path));
+    this.looked.clear();
+    for (const path of looked) {
+      await this.ask(path, signal);
+      // In the next round only if somebody still looks.
+      this.asked.delete(path);
     }
   }
 
