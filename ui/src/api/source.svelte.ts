@@ -7,6 +7,8 @@ export interface Source {
   /** Live sources change by themselves: only they are polled and streamed. */
   readonly live: boolean;
   get(path: string, signal: AbortSignal): Promise<unknown>;
+  /** An answer that lies here as a text, too large to be read beside the page's work. */
+  raw?(path: string): string | undefined;
 }
 
 /** The address of an API path under the base of the page. */

@@ -1,14 +1,13 @@
-// Needs of a shard, read by the worker from a server and directly from a recording.
+// Needs of a shard, read by the worker from a server or from the text of a recording, and directly
+// where a recording has few.
 
 import { ApiError } from '../api/error';
 import { apiUrl, world } from '../api/source.svelte';
 import type { Needs, NeedsHead, NeedView } from '../api/types';
 
-export interface ToWorker {
-  id: number;
+export type ToWorker =
   /** `null` ends the one of this id. */
-  url: string | null;
-}
+  { id: number; url: string | null } | { id: number; text: string };
 
 export type FromWorker =
   | { id: number; slice: NeedView[] }
@@ -23,6 +22,7 @@ interface Waiting {
 
 let worker: Worker | null = null;
 let last = 0;
+let before: { raw: string; needs: Needs } | null = null;
 const waiting = new Map<number, Waiting>();
 
 function started(): Worker {
@@ -57,12 +57,19 @@ function broken(event: ErrorEvent): void {
 }
 
 export function fetchNeeds(path: string, signal: AbortSignal): Promise<Needs> {
-  if (!world.source.live) return world.source.get(path, signal) as Promise<Needs>;
-  return new Promise((done, fail) => {
+  const raw = world.source.raw?.(path);
+  if (!world.source.live && raw === undefined) return world.source.get(path, signal) as Promise<Needs>;
+  // Many moments of a recording have the same answer.
+  if (raw !== undefined && raw === before?.raw) return Promise.resolve(before.needs);
+  return new Promise((resolve, fail) => {
+    const done = (needs: Needs): void => {
+      before = raw === undefined ? null : { raw, needs };
+      resolve(needs);
+    };
     const id = (last += 1);
     const target = started();
     waiting.set(id, { needs: [], done, fail });
-    target.postMessage({ id, url: apiUrl(path) } satisfies ToWorker);
+    target.postMessage((raw === undefined ? { id, url: apiUrl(path) } : { id, text: raw }) satisfies ToWorker);
     signal.addEventListener('abort', () => {
       waiting.delete(id);
       target.postMessage({ id, url: null } satisfies ToWorker);

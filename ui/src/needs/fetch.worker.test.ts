@@ -49,4 +49,17 @@ describe('the worker that reads needs', () => {
     await vi.waitFor(() => expect(said.at(-1)).toEqual({ id: 3, head: { cycle: 7 } }));
     expect(said.map((one) => ('slice' in one ? one.slice.length : 0))).toEqual([250, 250, 100, 0]);
   });
+  it('reads the text of a recording, or says that it cannot', async () => {
+    hear({ id: 4, text: JSON.stringify({ cycle: 8, needs: [{}] }) });
+    await vi.waitFor(() =>
+      expect(said).toEqual([
+        { id: 4, slice: [{}] },
+        { id: 4, head: { cycle: 8 } },
+      ]),
+    );
+    hear({ id: 5, text: '{"cycle":8,"needs":[' });
+    await vi.waitFor(() =>
+      expect(said.at(-1)).toMatchObject({ id: 5, failed: { message: 'the recording is damaged here' } }),
+    );
+  });
 });

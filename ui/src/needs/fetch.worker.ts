@@ -1,7 +1,7 @@
 // Tens of megabytes of needs are read and parsed here, beside the page, and handed over in
 // slices, so that the page never stalls.
 
-import { errorOf } from '../api/error';
+import { ApiError, errorOf } from '../api/error';
 import { patient, UNANSWERED } from '../api/patience';
 import type { Needs } from '../api/types';
 import type { FromWorker, ToWorker } from './fetch';
@@ -16,32 +16,40 @@ function post(message: FromWorker): void {
 }
 
 addEventListener('message', (event: MessageEvent<ToWorker>) => {
-  const { id, url } = event.data;
-  if (url === null) {
+  const { id } = event.data;
+  if ('url' in event.data && event.data.url === null) {
     running.get(id)?.abort();
     running.delete(id);
     return;
   }
   const controller = new AbortController();
   running.set(id, controller);
-  void read(id, url, controller.signal).finally(() => running.delete(id));
+  void read(event.data, controller.signal).finally(() => running.delete(id));
 });
 
-async function read(id: number, url: string, signal: AbortSignal): Promise<void> {
+async function read(asked: ToWorker, signal: AbortSignal): Promise<void> {
+  const { id } = asked;
   try {
-    const response = await fetch(url, { signal: patient(signal), headers: { accept: 'application/json' } });
-    if (!response.ok) {
-      const { status, message, login } = await errorOf(response);
-      post({ id, failed: { status, message, login } });
-      return;
-    }
-    const { needs, ...head } = (await response.json()) as Needs;
+    const body = 'text' in asked ? JSON.parse(asked.text) : await answer(asked.url ?? '', signal);
+    const { needs, ...head } = body as Needs;
     for (let from = 0; from < needs.length; from += SLICE) {
       if (signal.aborted) return;
       post({ id, slice: needs.slice(from, from + SLICE) });
     }
     post({ id, head });
-  } catch {
-    if (!signal.aborted) post({ id, failed: { status: 0, message: UNANSWERED, login: null } });
+  } catch (error) {
+    if (signal.aborted) return;
+    const { status, message, login } = error instanceof ApiError ? error : new ApiError(0, wrong(asked));
+    post({ id, failed: { status, message, login } });
   }
+}
+
+function wrong(asked: ToWorker): string {
+  return 'text' in asked ? 'the recording is damaged here' : UNANSWERED;
+}
+
+async function answer(url: string, signal: AbortSignal): Promise<unknown> {
+  const response = await fetch(url, { signal: patient(signal), headers: { accept: 'application/json' } });
+  if (!response.ok) throw await errorOf(response);
+  return response.json();
 }

@@ -8,6 +8,8 @@ export interface RecordedAnswer {
   at: number;
   path: string;
   body: unknown;
+  /** In place of a body that is megabytes: its text, to be read when it is asked for. */
+  text?: string;
   /** In place of a body: what was said at that moment. */
   error?: { status: number; message: string };
 }
@@ -20,7 +22,16 @@ export type Line =
 /** Sequences exceed what a JavaScript number holds, so they are read as texts. */
 const SEQUENCES = /"(seq|of)"\s*:\s*(\d+)/g;
 
-export function parseLine(text: string): Line {
+/** From here on a body stays a text: its reading would be felt. */
+const BIG = 1024 * 1024;
+/** How this dashboard begins the line of an answer. */
+const ANSWER = /^\{"recorded":("(?:[^"\\]|\\.)*"),"at":(\d+(?:\.\d+)?),"body":/;
+
+export function parseLine(text: string, big = BIG): Line {
+  if (text.length >= big) {
+    const line = unread(text);
+    if (line) return line;
+  }
   let value: unknown;
   try {
     value = JSON.parse(text.replace(SEQUENCES, '"$1":"$2"'));
@@ -36,6 +47,21 @@ export function parseLine(text: string): Line {
   }
   if (typeof line.kind !== 'string') return { kind: 'bad', why: 'neither a decision nor a recorded answer' };
   return typeof line.time === 'string' ? audit(line) : exported(line);
+}
+
+/** Decisions are read at once, for they make the moments. */
+function unread(text: string): Line | null {
+  const head = ANSWER.exec(text.slice(0, 4096));
+  if (!head?.[1] || !text.endsWith('}')) return null;
+  const path = JSON.parse(head[1]) as string;
+  if (path.startsWith('decisions')) return null;
+  const body = text.slice(head[0].length, -1);
+  return { kind: 'answer', answer: { at: Number(head[2]), path, body: undefined, text: body } };
+}
+
+/** What an answer says. */
+export function bodyOf({ body, text }: RecordedAnswer): unknown {
+  return text === undefined ? body : (JSON.parse(text) as unknown);
 }
 
 function failure(value: unknown): Pick<RecordedAnswer, 'error'> {

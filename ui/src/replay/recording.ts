@@ -33,6 +33,7 @@ export interface NamedText {
 }
 
 const LINES_AT_ONCE = 2000;
+const AT_ONCE = 1024 * 1024;
 
 /** Reads files in slices, so that a large log does not stall the page. */
 export async function load(files: NamedText[], progress: (lines: number) => void): Promise<Recording> {
@@ -52,11 +53,13 @@ export async function load(files: NamedText[], progress: (lines: number) => void
       const all = (await file.text()).split('\n');
       const shard = stem(file.name);
       const bad = new Map<string, number>();
-      for (let from = 0; from < all.length; from += LINES_AT_ONCE) {
-        for (const line of all.slice(from, from + LINES_AT_ONCE)) {
-          if (line.trim() !== '') take(recording, line, shard, bad);
-        }
-        lines += LINES_AT_ONCE;
+      let read = 0;
+      for (const [index, line] of all.entries()) {
+        if (line.trim() !== '') take(recording, line, shard, bad);
+        lines += 1;
+        read += line.length;
+        if (read < AT_ONCE && index % LINES_AT_ONCE !== LINES_AT_ONCE - 1) continue;
+        read = 0;
         progress(lines);
         await new Promise((resolve) => setTimeout(resolve));
       }

@@ -47,6 +47,23 @@ describe('lines', () => {
     const line = parseLine(JSON.stringify({ ...decision(), error: 'said "seq":12' }));
     expect(line).toMatchObject({ decision: { error: 'said "seq":12' } });
   });
+  it('of megabytes are read when they are asked for', async () => {
+    const recorded = 'needs?limit=20000&shard=a';
+    const body = { cycle: 7, needs: [{ padding: 'x'.repeat(2 << 20) }] };
+    const text = JSON.stringify({ recorded, at: 1000, body });
+    expect(parseLine(text)).toEqual({
+      kind: 'answer',
+      answer: { path: recorded, at: 1000, body: undefined, text: JSON.stringify(body) },
+    });
+    const replay = new ReplaySource(await load([file('r.jsonl', text)], () => {}));
+    replay.at = 1000;
+    expect(replay.raw(recorded)).toBe(JSON.stringify(body));
+    expect(await replay.get(recorded)).toEqual(body);
+    // Those of decisions are moments, and one that was cut short is none.
+    const decisions = text.replace('needs?', 'decisions?');
+    expect(parseLine(decisions)).toMatchObject({ answer: { body: { cycle: 7 } } });
+    expect(parseLine(text.slice(0, -9))).toMatchObject({ kind: 'bad' });
+  });
   it('that are neither say why', () => {
     expect(parseLine('{')).toEqual({ kind: 'bad', why: 'not JSON' });
     expect(parseLine('{"a":1}')).toMatchObject({ kind: 'bad' });

@@ -6,6 +6,7 @@ import type { Source } from '../api/source.svelte';
 import type { Machines as MachinesAnswer, MachineView } from '../api/types';
 import { parseQuery, type Query } from '../route/url';
 import { Machines, rates, until } from './derive';
+import { bodyOf, type RecordedAnswer } from './parse';
 import type { Recorded, Recording } from './recording';
 
 export class ReplaySource implements Source {
@@ -27,10 +28,18 @@ export class ReplaySource implements Source {
     return { queriedAt: new Date(this.at).toISOString(), ...derived };
   }
 
+  raw(path: string): string | undefined {
+    return this.newest(path)?.text;
+  }
+
+  private newest(path: string): RecordedAnswer | undefined {
+    return this.recording.answers.get(path)?.findLast((one) => one.at <= this.at);
+  }
+
   private recorded(path: string): unknown {
-    const answer = this.recording.answers.get(path)?.findLast((one) => one.at <= this.at);
+    const answer = this.newest(path);
     if (answer?.error) throw new ApiError(answer.error.status, answer.error.message);
-    return answer?.body;
+    return answer === undefined ? undefined : bodyOf(answer);
   }
 
   private missing(route: string): string {
@@ -119,16 +128,17 @@ export class ReplaySource implements Source {
 
   /** Rows of the newest recorded list of this shard, whatever else was filtered then. */
   private recordedMachines(shard: string | undefined): RecordedMachines | undefined {
-    let newest: RecordedMachines | undefined;
+    let newest: RecordedAnswer | undefined;
     for (const [path, list] of this.recording.answers) {
       if (!path.startsWith('machines?')) continue;
       const query = parseQuery(path.slice('machines'.length));
       const plain = Object.keys(query).every((name) => name === 'shard' || name === 'limit');
       const answer = plain && query.shard === shard ? list.findLast((one) => one.at <= this.at) : undefined;
-      if (answer && !answer.error && (!newest || answer.at > newest.at))
-        newest = { at: answer.at, rows: (answer.body as MachinesAnswer).machines, more: moreOf(answer.body) };
+      if (answer && !answer.error && (!newest || answer.at > newest.at)) newest = answer;
     }
-    return newest;
+    if (newest === undefined) return undefined;
+    const body = bodyOf(newest) as MachinesAnswer;
+    return { rows: body.machines, more: (body.next ?? null) !== null };
   }
 
   private machineList(query: Query): object | undefined {
@@ -261,14 +271,9 @@ export class ReplaySource implements Source {
 }
 
 interface RecordedMachines {
-  at: number;
   rows: MachineView[];
   /** The shard had more. */
   more: boolean;
-}
-
-function moreOf(body: unknown): boolean {
-  return ((body as MachinesAnswer).next ?? null) !== null;
 }
 
 const AGELESS = { sampledAtUnixNanos: null, scrapeIntervalSeconds: null };
