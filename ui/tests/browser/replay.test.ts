@@ -4,7 +4,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ARTEFACTS } from './browser';
-import { page, seen, stub, until } from './session';
+import { page, query, seen, stub, until } from './session';
+import { Fleet, FULL, SMALL } from './stub/fleet';
 
 describe('replay', () => {
   const AUDIT = [
@@ -60,6 +61,70 @@ describe('replay', () => {
       await page.getByRole('link', { name: link, exact: true }).first().click();
       await seen(text);
     }
+  });
+  it('says which shards are recorded, and what could not be had', async () => {
+    stub.fleet = new Fleet({ ...SMALL, shards: 12 });
+    stub.override = (path, search) =>
+      path === 'needs' && search.get('shard') === 'shard-1'
+        ? { status: 502, body: { error: 'shard-1: no answer in time' } }
+        : undefined;
+    await page.goto(stub.url('/replay'));
+    await page.getByRole('button', { name: 'Record', exact: true }).click();
+    await seen('Of 12 shards, the first 8 are recorded');
+    await seen('something could not be had in 1 of 1 round');
+    await seen('shard-1: no answer in time');
+    await until('a whole round', () => stub.asked.some((path) => path.startsWith('shards/shard-7/trends')));
+    await page.getByRole('button', { name: 'Stop' }).click();
+    // What came after the failure does not hide it.
+    await seen('shard-1: no answer in time');
+    expect(stub.asked.some((path) => path.includes('shard-8'))).toBe(false);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: /^Save/ }).click(),
+    ]);
+    const file = join(ARTEFACTS, 'failing.jsonl');
+    await download.saveAs(file);
+    await page.locator('input[type=file]').first().setInputFiles(file);
+    await seen(/needs\?.*shard=shard-1 failed 1 of 1 times while this was recorded/);
+    await page.getByRole('link', { name: 'Needs', exact: true }).first().click();
+    await page.locator('main select').first().selectOption('shard-1');
+    await page.locator('[data-state="failed"]').getByText('shard-1: no answer in time').waitFor();
+  });
+  it('records once, however often it is begun', async () => {
+    await page.clock.install();
+    await page.goto(stub.url('/replay'));
+    const asked = (): number => stub.asked.filter((path) => path.startsWith('shards/shard-2/trends')).length;
+    const press = (name: string): Promise<void> => page.getByRole('button', { name, exact: true }).click();
+    await press('Record');
+    await press('Stop');
+    await press('Record');
+    await until('a whole round', () => asked() === 1);
+    await page.clock.runFor(500);
+    expect(asked()).toBe(1);
+    await page.clock.runFor(10_000);
+    await until('the next round', () => asked() === 2);
+    await press('Stop');
+    await page.clock.runFor(30_000);
+    expect(asked()).toBe(2);
+  });
+  it('shows tens of thousands of recorded needs', async () => {
+    const fleet = new Fleet(FULL);
+    const file = join(ARTEFACTS, 'full.jsonl');
+    const answers: [string, object][] = [
+      ['topology', new Fleet(SMALL).topology()],
+      ['needs?limit=20000&shard=shard-0', fleet.needs('shard-0', undefined, 20_000)],
+    ];
+    writeFileSync(
+      file,
+      answers.map(([recorded, body]) => JSON.stringify({ recorded, at: Date.now(), body })).join('\n'),
+    );
+    await page.goto(stub.url('/replay'));
+    await page.locator('input[type=file]').first().setInputFiles(file);
+    await seen('Back to live');
+    await page.getByRole('link', { name: 'Needs', exact: true }).first().click();
+    await until('the choice is in the URL', () => query('cluster') !== null);
+    await page.locator('main select').nth(1).selectOption('*');
+    await seen('20,000 shown');
   });
   it('says what it cannot read', async () => {
     const file = join(ARTEFACTS, 'holiday.jsonl');
