@@ -45,6 +45,8 @@ export interface Shortfall {
   requirements: Requirement[];
   minUnit?: Vector | null;
   escalated: boolean;
+  /** What it asks for is not told to a viewer who may not see every cluster. */
+  hidden: boolean;
 }
 
 export interface ShardReport {

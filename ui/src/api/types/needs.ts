@@ -103,11 +103,12 @@ export interface Explain extends Answer {
 }
 
 export interface Pick {
+  /** Of a victim whose cluster the viewer may not see, not its own. */
   machineId: string;
   state: string;
   effectiveCost: Num;
   clusterId: string | null;
-  priority: number;
+  priority: Num;
 }
 
 export interface WhatIf extends Answer {

@@ -154,7 +154,23 @@ export class Fleet {
       reports: Array.from({ length: this.size.shards }, (_, index) => ({
         shardId: `shard-${index}`, cycle: 18_000 + index, receivedAtUnixNs: this.computed(),
         summary: { totalMachines: this.size.machines, freeMachines: Math.round(this.size.machines * 0.18), instanceTypeCounts: Object.fromEntries(TYPES.map((type, place) => [type, Math.round(this.size.machines / (place + 2))])), zoneCounts: Object.fromEntries(ZONES.map((zone, place) => [zone, Math.round(this.size.machines / (place + 2))])), providerAddress: index === 2 ? '' : 'provider-ec2.bigfleet:7788' },
-        shortfalls: Array.from({ length: index === 0 ? 6 : index === 1 ? 100 : 0 }, (_, place) => ({ priority: [1_000_000, 1000, 100][place % 3] as number, deficit: { cpu: `${8 * (place + 1)}`, memory: `${32 * (place + 1)}Gi` }, ageCycles: 1 + ((place * 7) % 40), penaltyBucket: ['pinned', '1024', '0.5', '16'][place % 4] as string, requirements: [{ key: 'topology.kubernetes.io/zone', operator: 'In', values: [ZONES[place % 3] as string] }], minUnit: {}, escalated: 1 + ((place * 7) % 40) > 5 })),
+        shortfalls: Array.from({ length: index === 0 ? 6 : index === 1 ? 100 : 0 }, (_, place) => {
+          // Whose it is nobody knows; a viewer with a scope is not told what it asks for.
+          const hidden = index === 0 && place === 5;
+          const ageCycles = 1 + ((place * 7) % 40);
+          return {
+            priority: [1_000_000, 1000, 100][place % 3] as number,
+            deficit: hidden ? null : { cpu: `${8 * (place + 1)}`, memory: `${32 * (place + 1)}Gi` },
+            ageCycles,
+            penaltyBucket: ['pinned', '1024', '0.5', '16'][place % 4] as string,
+            requirements: hidden
+              ? []
+              : [{ key: 'topology.kubernetes.io/zone', operator: 'In', values: [ZONES[place % 3] as string] }],
+            minUnit: hidden ? null : {},
+            escalated: ageCycles > 5,
+            hidden,
+          };
+        }),
       })),
       silentShards: [], rebuilding: false, ...this.answer(),
     };
