@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use tonic::{Code, Request};
 
 use super::shards::{Shard, WITHIN};
-use crate::api::{Refusal, Source};
+use crate::api::Refusal;
 
 /// Records that a shard keeps at hand (shard chapter §10), and most that are read at once.
 pub(crate) const KEPT: usize = 65_536;
@@ -106,7 +106,7 @@ pub(super) async fn read(shard: Shard, stretch: Stretch) -> Result<Told, Refusal
         WatchDecisionsRequest { after_sequence: bounds.after, ..WatchDecisionsRequest::default() };
     let mut client = shard.observe();
     let answer = client.watch_decisions(Request::new(request));
-    let answer = timeout_at(deadline, answer).await.map_err(|_| late(&shard))?;
+    let answer = timeout_at(deadline, answer).await.map_err(|_| shard.late())?;
     let mut stream = answer.map_err(|status| shard.refused(&status))?.into_inner();
     let mut told = Told { cut: bounds.cut, ..Told::default() };
     let mut reached = bounds.head.filter(|head| bounds.after >= *head).map(|_| Instant::now());
@@ -145,15 +145,11 @@ pub(super) async fn read(shard: Shard, stretch: Stretch) -> Result<Told, Refusal
     Ok(told)
 }
 
-fn late(shard: &Shard) -> Refusal {
-    Refusal::failed(Source::Shard, format!("{}: no answer in time", shard.id))
-}
-
 /// The shard's last frame; none before its first cycle.
 async fn last_frame(shard: &Shard, deadline: Instant) -> Result<Option<CycleSummary>, Refusal> {
     let mut client = shard.observe();
     let answer = client.watch_summary(Request::new(WatchSummaryRequest {}));
-    let answer = timeout_at(deadline, answer).await.map_err(|_| late(shard))?;
+    let answer = timeout_at(deadline, answer).await.map_err(|_| shard.late())?;
     let mut frames = answer.map_err(|status| shard.refused(&status))?.into_inner();
     match timeout_at(deadline, frames.message()).await {
         Ok(frame) => frame.map_err(|status| shard.refused(&status)),

@@ -207,6 +207,12 @@ impl Shard {
         request
     }
 
+    /// It did not answer in its time.
+    #[must_use]
+    pub(crate) fn late(&self) -> Refusal {
+        Refusal::failed(Source::Shard, format!("{}: no answer in time", self.id))
+    }
+
     /// What this refusal of the shard means to whoever asked the dashboard.
     #[must_use]
     pub(crate) fn refused(&self, status: &Status) -> Refusal {

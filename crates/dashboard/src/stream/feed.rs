@@ -24,9 +24,9 @@ use super::{
 };
 use crate::{
     App,
-    api::{Refusal, Source},
+    api::Refusal,
     routes::look_at_topology,
-    source::shards::{Shard, WITHIN},
+    source::shards::WITHIN,
     view::{
         decision::Decision,
         summary::{NeedsNotice, Summary},
@@ -304,15 +304,11 @@ async fn keep_watching(app: Weak<App>, (topic, shard): Watched) {
     }
 }
 
-fn late(shard: &Shard) -> Refusal {
-    Refusal::failed(Source::Shard, format!("{}: no answer in time", shard.id))
-}
-
 async fn summaries(app: &Arc<App>, id: &str, lived: &mut impl FnMut()) -> Result<(), Refusal> {
     let shard = app.sources.shards.find(id).await?;
     let mut client = shard.observe();
     let answer = timeout(WITHIN, client.watch_summary(Request::new(WatchSummaryRequest {}))).await;
-    let answer = answer.map_err(|_| late(&shard))?;
+    let answer = answer.map_err(|_| shard.late())?;
     let mut frames = answer.map_err(|status| shard.refused(&status))?.into_inner();
     let mut noticed: Option<Instant> = None;
     while let Some(frame) = frames.message().await.map_err(|status| shard.refused(&status))? {
@@ -346,7 +342,7 @@ async fn decisions(
     let request = WatchDecisionsRequest { after_sequence: *after, ..Default::default() };
     let mut client = shard.observe();
     let answer = timeout(WITHIN, client.watch_decisions(Request::new(request))).await;
-    let answer = answer.map_err(|_| late(&shard))?;
+    let answer = answer.map_err(|_| shard.late())?;
     let mut records = answer.map_err(|status| shard.refused(&status))?.into_inner();
     // There may be no decision for hours; that the shard answers is enough.
     lived();
