@@ -17,7 +17,7 @@ use super::{Shared, fanout::of_each};
 use crate::{
     api::{Answer, Params, Refusal, Source, params::limit},
     auth::Viewer,
-    source::coalesce::Outcome,
+    source::{clusters::is_pending, coalesce::Outcome},
 };
 
 /// Which clusters.
@@ -277,12 +277,14 @@ pub(super) async fn detail(
     let detail = app.sources.clusters.detail(&cluster).await?;
     let (requests, nodes) = (&detail.value.requests, &detail.value.nodes);
     let by_phase = tally(requests.iter().map(phase_of));
+    let pending = by_phase.iter().filter(|(phase, _)| is_pending(phase)).map(|(_, count)| count);
+    let pending: usize = pending.sum();
     let node_phase = |node: &UpcomingNode| {
         node.status.as_ref().map_or_else(String::new, |status| format!("{:?}", status.phase))
     };
     // What waits comes first, so that a cut list still shows it.
     let mut request_rows: Vec<RequestRow<'_>> = requests.iter().map(RequestRow::from).collect();
-    request_rows.sort_by_key(|row| (row.phase != "Pending", row.satisfied == Some("True")));
+    request_rows.sort_by_key(|row| (!is_pending(&row.phase), row.satisfied == Some("True")));
     let mut node_rows: Vec<NodeRow<'_>> = nodes.iter().map(NodeRow::from).collect();
     node_rows.sort_by_key(|row| row.phase.as_deref() == Some("Ready"));
     request_rows.truncate(limit);
@@ -290,7 +292,7 @@ pub(super) async fn detail(
     let body = Detail {
         cluster: &cluster,
         capacity_requests: requests.len(),
-        pending_capacity_requests: by_phase.get("Pending").copied().unwrap_or(0),
+        pending_capacity_requests: pending,
         capacity_requests_by_phase: by_phase,
         upcoming_nodes: nodes.len(),
         upcoming_nodes_by_phase: tally(nodes.iter().map(node_phase)),

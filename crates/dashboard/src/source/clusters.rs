@@ -41,6 +41,11 @@ pub(crate) struct Detail {
     pub(crate) nodes: Vec<UpcomingNode>,
 }
 
+/// Whether a request in this phase waits to be accepted; one that has no status yet does, too.
+pub(crate) fn is_pending(phase: &str) -> bool {
+    phase != "Acknowledged"
+}
+
 /// Managed clusters; calls are shared and bounded.
 pub(crate) struct Clusters {
     file: Option<Kubeconfig>,
@@ -110,7 +115,7 @@ impl Clusters {
                 way.list::<CapacityRequest, Phased>(),
                 way.list::<UpcomingNode, Anything>(),
             )?;
-            let pending = |one: &&Phased| one.status.phase != "Acknowledged";
+            let pending = |one: &&Phased| is_pending(&one.status.phase);
             Ok(Counts {
                 requests: requests.len(),
                 pending: requests.iter().filter(pending).count(),
@@ -217,4 +222,21 @@ struct Phased {
 struct Phase {
     #[serde(default)]
     phase: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_has_looked_at_is_pending() {
+        let phase = |object: &str| serde_json::from_str::<Phased>(object).unwrap().status.phase;
+        for object in ["{}", r#"{"status":{}}"#, r#"{"status":{"phase":"Pending"}}"#] {
+            assert!(is_pending(&phase(object)), "{object}");
+        }
+        assert!(!is_pending(&phase(r#"{"status":{"phase":"Acknowledged"}}"#)));
+        // As the page of one cluster writes them.
+        use bigfleet_crds::CapacityRequestPhase::{Acknowledged, Pending};
+        assert!(is_pending(&format!("{Pending:?}")) && !is_pending(&format!("{Acknowledged:?}")));
+    }
 }

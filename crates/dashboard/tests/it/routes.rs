@@ -284,6 +284,7 @@ async fn a_failing_cluster_is_a_row() {
         (&true.into(), &"node-7".into())
     );
     assert_eq!(detail["capacityRequestsByPhase"]["Pending"], 1);
+    assert_eq!(detail["pendingCapacityRequests"], good["pendingCapacityRequests"]);
     assert_eq!(viewed.get("/api/v1/clusters/prod-b").await.status, StatusCode::BAD_GATEWAY);
     assert_eq!(viewed.get("/api/v1/clusters/gone").await.status, StatusCode::NOT_FOUND);
 }
