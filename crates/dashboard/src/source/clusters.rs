@@ -48,7 +48,7 @@ pub(crate) fn is_pending(phase: &str) -> bool {
 
 /// Managed clusters; calls are shared and bounded.
 pub(crate) struct Clusters {
-    file: Option<Kubeconfig>,
+    file: Option<Arc<Kubeconfig>>,
     clients: BTreeMap<String, Arc<OnceCell<Client>>>,
     counts: Coalesced<String, Counts>,
     details: Coalesced<String, Detail>,
@@ -72,7 +72,7 @@ impl Clusters {
                 if file.contexts.is_empty() {
                     return Err(refuse("it has no context; give one per cluster".to_owned()));
                 }
-                Some(file)
+                Some(Arc::new(file))
             }
         };
         let contexts = file.iter().flat_map(|file| &file.contexts);
@@ -170,7 +170,7 @@ impl fmt::Debug for Clusters {
 #[derive(Clone)]
 struct Way {
     cluster: String,
-    file: Kubeconfig,
+    file: Arc<Kubeconfig>,
     client: Arc<OnceCell<Client>>,
 }
 
@@ -179,7 +179,8 @@ impl Way {
         let make = || async {
             let options =
                 KubeConfigOptions { context: Some(self.cluster.clone()), ..Default::default() };
-            let config = KubeConfig::from_custom_kubeconfig(self.file.clone(), &options);
+            let config =
+                KubeConfig::from_custom_kubeconfig(Kubeconfig::clone(&self.file), &options);
             let config = config.await.map_err(|error| self.failed(error))?;
             Client::try_from(config).map_err(|error| self.failed(error))
         };
