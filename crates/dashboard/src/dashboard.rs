@@ -13,7 +13,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bigfleet_net::{http::HttpServer, readiness::Readiness, shutdown::Shutdown, tls::Security};
-use http::{Method, StatusCode};
+use http::Method;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 
@@ -169,7 +169,7 @@ async fn only_reads(State(assets): State<Arc<Assets>>, request: Request, next: N
     let mut response = if reads || request.uri().path().ends_with(auth::LOGOUT) {
         next.run(request).await
     } else {
-        (StatusCode::METHOD_NOT_ALLOWED, "this dashboard only reads").into_response()
+        routes::other_method().await.into_response()
     };
     assets.guard(response.headers_mut());
     response

@@ -7,6 +7,6 @@ mod refusal;
 pub use self::refusal::Source;
 pub(crate) use self::{
     answer::{Answer, Asked},
-    params::Params,
+    params::{InPath, Params},
     refusal::Refusal,
 };

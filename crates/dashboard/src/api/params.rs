@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{FromRequestParts, Query};
+use axum::extract::{FromRequestParts, Path, Query};
 use http::request::Parts;
 use serde::de::DeserializeOwned;
 
@@ -18,6 +18,21 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
         match Query::try_from_uri(&parts.uri) {
             Ok(Query(params)) => Ok(Self(params)),
+            Err(rejection) => Err(Refusal::BadParameter(rejection.body_text())),
+        }
+    }
+}
+
+/// Parameters in the path; what cannot be read is 400.
+#[derive(Debug)]
+pub(crate) struct InPath<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for InPath<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        match Path::from_request_parts(parts, state).await {
+            Ok(Path(params)) => Ok(Self(params)),
             Err(rejection) => Err(Refusal::BadParameter(rejection.body_text())),
         }
     }

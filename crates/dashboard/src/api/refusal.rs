@@ -5,7 +5,7 @@ use std::fmt;
 use axum::response::{IntoResponse, Response};
 use http::{
     StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE},
+    header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
 };
 use serde::Serialize;
 
@@ -70,6 +70,12 @@ pub(crate) enum Refusal {
         /// Where to, if here.
         login: Option<&'static str>,
     },
+    /// Nothing is changed here.
+    #[error("not with this method: ask with {allowed}")]
+    Method {
+        /// With what to ask.
+        allowed: &'static str,
+    },
     /// Signed in, and still not.
     #[error("{0}")]
     Forbidden(String),
@@ -109,6 +115,7 @@ impl Refusal {
         match self {
             Self::BadParameter(_) => StatusCode::BAD_REQUEST,
             Self::NoIdentity { .. } => StatusCode::UNAUTHORIZED,
+            Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Failed { .. } | Self::Issuer(_) => StatusCode::BAD_GATEWAY,
@@ -138,6 +145,11 @@ impl IntoResponse for Refusal {
         };
         let body = Body { error: self.to_string(), source, login };
         let headers = [(CACHE_CONTROL, "no-store"), (CONTENT_TYPE, "application/json")];
-        (self.status(), headers, serde_json::to_vec(&body).unwrap_or_default()).into_response()
+        let json = serde_json::to_vec(&body).unwrap_or_default();
+        let mut response = (self.status(), headers, json).into_response();
+        if let Self::Method { allowed } = self {
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+        }
+        response
     }
 }

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use axum::{
     Extension, Router,
-    extract::{ConnectInfo, Query, Request, State},
+    extract::{ConnectInfo, Request, State},
     middleware::Next,
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
@@ -13,7 +13,11 @@ use http::{HeaderMap, HeaderValue, StatusCode, header::SET_COOKIE, request::Part
 use serde::Deserialize;
 
 use super::{AuthConfig, Viewer, oidc::Oidc, proxy::ProxyConfig};
-use crate::{App, BasePath, Error, api::Refusal, source::web::Web};
+use crate::{
+    App, BasePath, Error,
+    api::{Params, Refusal},
+    source::web::Web,
+};
 
 /// Where a session is ended.
 pub(crate) const LOGOUT: &str = "/auth/logout";
@@ -86,7 +90,7 @@ pub(crate) fn router(guard: Arc<Guard>) -> Router<Arc<App>> {
     Router::new()
         .route("/auth/login", get(login))
         .route("/auth/callback", get(callback))
-        .route(LOGOUT, post(logout))
+        .route(LOGOUT, post(logout).fallback(only_post))
         .layer(Extension(guard))
 }
 
@@ -105,7 +109,7 @@ fn oidc(guard: &Guard) -> Result<&Oidc, Refusal> {
 
 async fn login(
     Extension(guard): Extension<Arc<Guard>>,
-    Query(params): Query<LoginParams>,
+    Params(params): Params<LoginParams>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let step = oidc(&guard)?.begin(&headers, &params.back).await?;
@@ -124,7 +128,7 @@ struct CallbackParams {
 
 async fn callback(
     Extension(guard): Extension<Arc<Guard>>,
-    Query(params): Query<CallbackParams>,
+    Params(params): Params<CallbackParams>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     if !params.error.is_empty() {
@@ -141,6 +145,10 @@ async fn logout(
     let cookie = oidc(&guard)?.end(&headers);
     // Where to go next is the app's to say: a script cannot follow to the issuer.
     Ok(with_cookies(StatusCode::NO_CONTENT.into_response(), vec![cookie]))
+}
+
+async fn only_post() -> Refusal {
+    Refusal::Method { allowed: "POST" }
 }
 
 fn with_cookies(mut response: Response, cookies: Vec<String>) -> Response {

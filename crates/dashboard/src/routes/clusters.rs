@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::{
-    extract::{Path, State},
-    response::IntoResponse,
-};
+use axum::{extract::State, response::IntoResponse};
 use bigfleet_crds::{
     AvailableCapacity, CapacityRequest, Quantity, Requirement, UpcomingNode, keys,
 };
@@ -15,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Shared, fanout::of_each};
 use crate::{
-    api::{Answer, Params, Refusal, Source, params::limit},
+    api::{Answer, InPath, Params, Refusal, Source, params::limit},
     auth::Viewer,
     source::{clusters::is_pending, coalesce::Outcome},
 };
@@ -269,7 +266,7 @@ fn tally(phases: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
 pub(super) async fn detail(
     State(app): State<Shared>,
     viewer: Viewer,
-    Path(cluster): Path<String>,
+    InPath(cluster): InPath<String>,
     Params(params): Params<Rows>,
 ) -> Result<impl IntoResponse, Refusal> {
     viewer.check(&cluster)?;

@@ -1,9 +1,6 @@
 //! Machines of a shard.
 
-use axum::{
-    extract::{Path, State},
-    response::IntoResponse,
-};
+use axum::{extract::State, response::IntoResponse};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use bigfleet_wire::v1alpha1::{ListMachinesRequest, Machine as WireMachine, MachineView};
 use serde::{Deserialize, Serialize};
@@ -14,7 +11,7 @@ use super::{
 };
 use crate::{
     api::{
-        Answer, Params, Refusal,
+        Answer, InPath, Params, Refusal,
         params::{limit, required},
     },
     auth::Viewer,
@@ -148,7 +145,7 @@ struct Detail<'a> {
 pub(super) async fn detail(
     State(app): State<Shared>,
     viewer: Viewer,
-    Path((shard, id)): Path<(String, String)>,
+    InPath((shard, id)): InPath<(String, String)>,
 ) -> Result<impl IntoResponse, Refusal> {
     app.sources.shards.find(&shard).await?;
     let (shard, answer) = shard_of_machine(&app, &viewer, &shard, &id).await?;

@@ -28,7 +28,10 @@ use axum::{
 };
 
 pub(crate) use self::{finops::Money, topology::look as look_at_topology, whatif::Turns};
-use crate::{App, api::Source};
+use crate::{
+    App,
+    api::{Refusal, Source},
+};
 
 type Shared = Arc<App>;
 
@@ -51,7 +54,7 @@ macro_rules! table {
             path: $path,
             source: $source,
             example: $example,
-            handler: || get($handler),
+            handler: || get($handler).fallback(other_method),
         }),+];
     };
 }
@@ -86,6 +89,11 @@ table! {
     "/explain" SHARD, "/explain?shard=shard-0&cluster=prod-a&fingerprint=f" => explain::explain;
     "/whatif" SHARD, "/whatif?shard=shard-0&cluster=prod-a&need=%7B%22aggregateResources%22%3A%7B%22cpu%22%3A%221%22%7D%7D" => whatif::whatif;
     "/stream" COORDINATOR, "/stream?topics=summary" => stream::stream;
+}
+
+/// With any other method.
+pub(crate) async fn other_method() -> Refusal {
+    Refusal::Method { allowed: "GET, HEAD" }
 }
 
 /// The API, without its mount.

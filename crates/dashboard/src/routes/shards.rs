@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use axum::{
-    extract::{Path, State},
-    response::IntoResponse,
-};
+use axum::{extract::State, response::IntoResponse};
 use serde::Serialize;
 
 use super::{
@@ -14,7 +11,7 @@ use super::{
     numbers::{Age, By, ByTwo, age, age_of, by, by_two, levels_by, only_track, sum, tracks_by},
 };
 use crate::{
-    api::{Asked, Params, Refusal},
+    api::{Asked, InPath, Params, Refusal},
     source::metrics::{How, Query, names},
 };
 
@@ -101,7 +98,7 @@ struct Detail<'a> {
 /// One shard.
 pub(super) async fn detail(
     State(app): State<Shared>,
-    Path(pod): Path<String>,
+    InPath(pod): InPath<String>,
 ) -> Result<impl IntoResponse, Refusal> {
     let ask =
         |metric, how, by| app.sources.metrics.instant(Query::new(metric, how, by).of_pod(&pod));
@@ -180,7 +177,7 @@ struct Trends<'a> {
 /// One shard over time.
 pub(super) async fn trends(
     State(app): State<Shared>,
-    Path(pod): Path<String>,
+    InPath(pod): InPath<String>,
     Params(params): Params<OverTime>,
 ) -> Result<impl IntoResponse, Refusal> {
     let (span, window) = params.span(DAY)?;

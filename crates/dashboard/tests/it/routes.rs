@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bigfleet_dashboard::{ROUTES, Source};
 use http::StatusCode;
+use http_body_util::BodyExt as _;
 use tokio::time::Instant;
 
 use crate::{
@@ -377,6 +378,12 @@ async fn bad_parameters_and_unknown_things_are_told_apart() {
         ("/stream?topics=needs:shard-9", 404),
         ("/shard-reports?shard=shard-9", 404),
         ("/nothing", 404),
+        // No text at all.
+        ("/clusters/%FF", 400),
+        ("/shards/%FF", 400),
+        ("/shards/%FF/trends", 400),
+        ("/machines/shard-0/%FF", 400),
+        ("/machines/%FF/m-1", 400),
     ] {
         let answered = viewed.get(&format!("/api/v1{path}")).await;
         assert_eq!(answered.status.as_u16(), status, "{path}: {}", answered.text);
@@ -416,11 +423,17 @@ async fn nothing_can_be_changed() {
     let stubs = Stubs::start().await;
     let viewed = Viewed::start(stubs.config()).await;
     for method in ["POST", "PUT", "PATCH", "DELETE"] {
-        for path in ["/api/v1/needs?shard=shard-0", "/api/config", "/", "/auth/login"] {
+        let paths = ["/api/v1/needs?shard=shard-0", "/api/config", "/", "/auth/login"];
+        // It ends like the only one that takes more than reads.
+        for path in paths.into_iter().chain(["/api/v1/machines/auth/logout"]) {
             let request = http::Request::builder().method(method).uri(path);
             let request = request.body(axum::body::Body::empty()).unwrap();
-            let status = viewed.response(request).await.status();
-            assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
+            let response = viewed.response(request).await;
+            assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
+            assert_eq!(response.headers()["allow"], "GET, HEAD", "{method} {path}");
+            let body = response.into_body().collect().await.unwrap().to_bytes();
+            let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            assert!(body["error"].as_str().unwrap().contains("GET"), "{method} {path}: {body}");
         }
     }
     viewed.ok("/api/v1/topology").await;
