@@ -148,8 +148,17 @@ impl Hub {
         self.publish(Event { number: 0, topic, shard, cluster, kind: Kind::News, data });
     }
 
-    /// Says that a source fails, or works again.
-    fn tell_source(&self, topic: &Topic, shard: Option<&str>, error: Option<&str>) {
+    /// Says that what is watched fails, or works again. Notices of needs come from summaries, and
+    /// whoever follows them alone must learn it, too.
+    fn tell_source(&self, (topic, shard): &Watched, error: Option<&str>) {
+        let shard = shard.as_deref();
+        self.tell_state(topic, shard, error);
+        if let (Topic::Summary, Some(id)) = (topic, shard) {
+            self.tell_state(&Topic::Needs(id.to_owned()), shard, error);
+        }
+    }
+
+    fn tell_state(&self, topic: &Topic, shard: Option<&str>, error: Option<&str>) {
         #[derive(Serialize)]
         struct State<'a> {
             topic: &'a str,
@@ -274,7 +283,7 @@ async fn desired(app: &Arc<App>, wanted: &BTreeSet<Topic>) -> Option<BTreeSet<Wa
 }
 
 /// One watch, begun again whenever it ends.
-async fn keep_watching(app: Weak<App>, (topic, shard): Watched) {
+async fn keep_watching(app: Weak<App>, watched: Watched) {
     let mut wait = RETRY.0;
     let mut failing = false;
     let mut after = 0;
@@ -282,11 +291,11 @@ async fn keep_watching(app: Weak<App>, (topic, shard): Watched) {
         let Some(app) = app.upgrade() else { return };
         let mut lived = || {
             if std::mem::take(&mut failing) {
-                app.hub.tell_source(&topic, shard.as_deref(), None);
+                app.hub.tell_source(&watched, None);
             }
             wait = RETRY.0;
         };
-        let ended = match (&topic, &shard) {
+        let ended = match (&watched.0, &watched.1) {
             (Topic::Summary, Some(id)) => summaries(&app, id, &mut lived).await,
             (Topic::Decisions, Some(id)) => decisions(&app, id, &mut after, &mut lived).await,
             _ => topology(&app, &mut lived).await,
@@ -296,7 +305,7 @@ async fn keep_watching(app: Weak<App>, (topic, shard): Watched) {
             Err(refusal) => refusal.to_string(),
         };
         if !std::mem::replace(&mut failing, true) {
-            app.hub.tell_source(&topic, shard.as_deref(), Some(&problem));
+            app.hub.tell_source(&watched, Some(&problem));
         }
         drop(app);
         sleep(wait).await;

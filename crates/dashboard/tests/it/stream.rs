@@ -156,6 +156,24 @@ async fn a_shard_that_fails_is_told_and_so_is_its_return() {
     assert_eq!(reader.next_of("summary").await.data["cycle"], 7);
 }
 
+/// Notices of needs come from the same watch as summaries.
+#[tokio::test]
+async fn who_follows_needs_alone_is_told_as_well() {
+    let stubs = Stubs::start().await;
+    stubs.shard.set(Mood::Failing);
+    let viewed = Viewed::start(stubs.config()).await;
+    let mut reader = Reader::open(&viewed, "needs:shard-0", None).await;
+    let failed = reader.next_of("source").await.data;
+    assert_eq!(
+        (&failed["topic"], &failed["state"]),
+        (&"needs:shard-0".into(), &"failed".into()),
+        "{failed}"
+    );
+    stubs.shard.set(Mood::Good);
+    assert_eq!(reader.next_of("source").await.data["state"], "ok");
+    assert_eq!(reader.next_of("needs:shard-0").await.data["cycle"], 7);
+}
+
 #[tokio::test]
 async fn hearts_beat_every_ten_seconds() {
     let stubs = Stubs::start().await;
