@@ -12,7 +12,7 @@ use bytes::Bytes;
 use prometheus_client::metrics::gauge::Gauge;
 use serde::Serialize;
 use tokio::{
-    sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast},
+    sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast, watch},
     task::AbortHandle,
     time::{Instant, sleep, timeout},
 };
@@ -65,6 +65,8 @@ pub(crate) struct Hub {
     viewers: Arc<Semaphore>,
     open: Gauge,
     wanted: Mutex<BTreeMap<Topic, usize>>,
+    /// Where the logs of shards end, by their last frames.
+    heads: watch::Sender<BTreeMap<String, i64>>,
     changed: Notify,
     running: Mutex<bool>,
 }
@@ -96,6 +98,7 @@ impl Hub {
             viewers: Arc::new(Semaphore::new(MOST_VIEWERS)),
             open,
             wanted: Mutex::default(),
+            heads: watch::Sender::default(),
             changed: Notify::new(),
             running: Mutex::new(false),
         }
@@ -174,12 +177,20 @@ impl Hub {
         self.publish(Event { number: 0, topic, shard, cluster, kind: Kind::Source, data });
     }
 
+    /// Where the log of a shard ends, or 0 for one that does not say in time: from now on.
+    async fn head(&self, shard: &str) -> i64 {
+        let mut heads = self.heads.subscribe();
+        let told = timeout(WITHIN / 2, heads.wait_for(|heads| heads.contains_key(shard))).await;
+        told.ok().and_then(|heads| heads.ok()?.get(shard).copied()).unwrap_or(0)
+    }
+
     /// Sees to it that somebody watches.
     fn watch(&self, app: &Arc<App>) {
         let mut running = lock(&self.running);
         if !*running {
             *running = true;
             lock(&self.board).forget();
+            self.heads.send_replace(BTreeMap::new());
             tokio::spawn(supervise(Arc::downgrade(app), self.stop.clone()));
         }
     }
@@ -226,8 +237,13 @@ async fn supervise(app: Weak<App>, stop: Shutdown) {
                 if let Some(task) = tasks.0.remove(&watched) {
                     task.abort();
                 }
-                if let (_, Some(shard)) = &watched {
+                if let (topic, Some(shard)) = &watched {
                     lock(&app.hub.board).forget_shard(shard);
+                    if *topic == Topic::Summary {
+                        app.hub.heads.send_modify(|heads| {
+                            heads.remove(shard);
+                        });
+                    }
                 }
             }
             for watched in desired {
@@ -270,12 +286,15 @@ async fn desired(app: &Arc<App>, wanted: &BTreeSet<Topic>) -> Option<BTreeSet<Wa
     }
     let listed = app.sources.shards.listed().await.ok()?;
     for shard in listed.iter().map(|entry| &entry.shard_id) {
-        let summary =
-            wanted.contains(&Topic::Summary) || wanted.contains(&Topic::Needs(shard.clone()));
+        let decisions = wanted.contains(&Topic::Decisions);
+        // Its frames say as well from where on decisions are followed.
+        let summary = wanted.contains(&Topic::Summary)
+            || wanted.contains(&Topic::Needs(shard.clone()))
+            || decisions;
         if summary {
             desired.insert((Topic::Summary, Some(shard.clone())));
         }
-        if wanted.contains(&Topic::Decisions) {
+        if decisions {
             desired.insert((Topic::Decisions, Some(shard.clone())));
         }
     }
@@ -322,6 +341,10 @@ async fn summaries(app: &Arc<App>, id: &str, lived: &mut impl FnMut()) -> Result
     let mut noticed: Option<Instant> = None;
     while let Some(frame) = frames.message().await.map_err(|status| shard.refused(&status))? {
         lived();
+        let head = frame.last_decision_sequence;
+        app.hub.heads.send_modify(|heads| {
+            heads.insert(id.to_owned(), head);
+        });
         app.hub.tell(Topic::Summary, Some(id), "", &Summary::new(id, &frame));
         if noticed.is_none_or(|at| at.elapsed() >= NOTICES_APART) {
             noticed = Some(Instant::now());
@@ -348,6 +371,10 @@ async fn decisions(
         decision: Decision<'a>,
     }
     let shard = app.sources.shards.find(id).await?;
+    // From now on would lose what is decided between a watch that ends and the next one.
+    if *after == 0 {
+        *after = app.hub.head(id).await;
+    }
     let request = WatchDecisionsRequest { after_sequence: *after, ..Default::default() };
     let mut client = shard.observe();
     let answer = timeout(WITHIN, client.watch_decisions(Request::new(request))).await;

@@ -156,6 +156,16 @@ async fn a_shard_that_fails_is_told_and_so_is_its_return() {
     assert_eq!(reader.next_of("summary").await.data["cycle"], 7);
 }
 
+#[tokio::test]
+async fn decisions_are_followed_from_where_the_shard_says_that_its_log_ends() {
+    let stubs = Stubs::start().await;
+    // It decides once more before it is followed.
+    stubs.shard.script.head.send_replace(1);
+    let viewed = Viewed::start(stubs.config()).await;
+    let mut reader = Reader::open(&viewed, "decisions", None).await;
+    assert_eq!(reader.next_of("decisions").await.data["sequence"], "2");
+}
+
 /// Notices of needs come from the same watch as summaries.
 #[tokio::test]
 async fn who_follows_needs_alone_is_told_as_well() {
