@@ -9,11 +9,15 @@ use serde::Serialize;
 use super::flag::{BESIDE_RESERVED, CHEAPER, Flag, PAST_HOLD};
 use crate::view::{capacity_type, priority_class, state};
 
-/// Seconds that idle machines are held (engine chapter §2); others are never given back.
+/// Seconds that idle machines are held, as far as a view can tell: a shard's own are not on the
+/// wire, and these are the usual ones (engine chapter §2). Others are never given back.
+const HOLD_ON_DEMAND: i64 = 600;
+const HOLD_SPOT: i64 = 60;
+
 const fn hold_seconds(kind: CapacityType) -> Option<i64> {
     match kind {
-        CapacityType::OnDemand => Some(600),
-        CapacityType::Spot => Some(60),
+        CapacityType::OnDemand => Some(HOLD_ON_DEMAND),
+        CapacityType::Spot => Some(HOLD_SPOT),
         _ => None,
     }
 }
@@ -128,12 +132,13 @@ impl Ledger {
                 severity: "warning",
                 title: "Idle elastic machines past their hold",
                 detail: format!(
-                    "{count} idle on-demand and spot machines are older than twice their hold time \
-                     and cost ${dollars:.2} an hour"
+                    "{count} idle machines are older than twice their hold time, if that is \
+                     {HOLD_ON_DEMAND} s for on-demand and {HOLD_SPOT} s for spot ones, and cost \
+                     ${dollars:.2} an hour"
                 ),
                 value: count as f64,
                 r#where: at(),
-                estimate: false,
+                estimate: true,
             });
         }
         flags.extend(self.beside_reserved(at));
@@ -255,6 +260,11 @@ mod tests {
         assert!(ids(&[idle(CapacityType::Spot, 120)]).is_empty());
         assert!(ids(&[idle(CapacityType::OnDemand, 1_200)]).is_empty());
         assert!(ids(&[idle(CapacityType::Reserved, 100_000)]).is_empty());
+        let mut ledger = Ledger::default();
+        ledger.add(&idle(CapacityType::Spot, 121), NOW);
+        let flag = &ledger.flags("s")[0];
+        assert!(flag.estimate, "the holds are assumed");
+        assert!(flag.detail.contains("600 s for on-demand and 60 s for spot"), "{}", flag.detail);
         let claimed =
             MachineView { claimed_by_fingerprint: "f".to_owned(), ..idle(CapacityType::Spot, 121) };
         assert!(ids(&[claimed]).is_empty());
