@@ -13,6 +13,9 @@ use crate::{
 /// How many are asked at once.
 const AT_ONCE: usize = 32;
 
+/// Failures that one answer tells.
+const NAMED: usize = 5;
+
 /// Time for all of them.
 const WITHIN: Duration = Duration::from_secs(60);
 
@@ -45,7 +48,7 @@ where
 }
 
 /// What is wanted, from whoever answers with it first. That nobody has it is only said when
-/// everybody answered.
+/// everybody answered; else, who did not.
 pub(super) async fn first<V, F, T>(
     source: Source,
     ids: Vec<String>,
@@ -56,7 +59,7 @@ where
     F: Future<Output = Outcome<V>>,
 {
     let mut answers = pin!(questions(source, ids, ask).buffer_unordered(AT_ONCE));
-    let mut failed = None;
+    let mut failed = Vec::new();
     while let Some((id, answer)) = answers.next().await {
         match answer {
             Ok(answer) => {
@@ -65,10 +68,19 @@ where
                 }
             }
             Err(Refusal::NotFound(_)) => {}
-            Err(refusal) => failed = Some(refusal),
+            Err(Refusal::Failed { problem, .. }) => failed.push(problem),
+            Err(refusal) => failed.push(refusal.to_string()),
         }
     }
-    failed.map_or(Ok(None), Err)
+    if failed.is_empty() {
+        return Ok(None);
+    }
+    let others = failed.len().saturating_sub(NAMED);
+    failed.truncate(NAMED);
+    if others > 0 {
+        failed.push(format!("and {others} more"));
+    }
+    Err(Refusal::failed(source, failed.join("; ")))
 }
 
 #[cfg(test)]
@@ -107,6 +119,15 @@ mod tests {
         let rows = of_each(Source::Kubeconfig, silent(300), ask).await;
         assert_eq!((begun.elapsed().as_secs(), rows.len()), (60, 300));
         assert!(rows.iter().all(|(_, answer)| answer.is_err()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn everybody_who_failed_is_told_of() {
+        let told = async |count| first(Source::Shard, silent(count), ask, seven).await.unwrap_err();
+        let two = told(2).await.to_string();
+        assert!(two.contains('0') && two.contains('1'), "{two}");
+        let many = told(8).await.to_string();
+        assert!(many.ends_with("and 3 more"), "{many}");
     }
 
     #[tokio::test(start_paused = true)]

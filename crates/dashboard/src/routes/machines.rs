@@ -107,10 +107,13 @@ pub(super) async fn list(
     let nothing = page.value.machines.is_empty() && page.value.next_page_token.is_empty();
     // A whole id, of which nobody needs to know the shard.
     if exactly.is_none() && nothing && !which.prefix.is_empty() && which.page.is_empty() {
-        let found = shard_of_machine(&app, &viewer, &shard, &which.prefix).await;
-        if let Some((other, _)) = found.ok().filter(|(other, _)| *other != shard) {
-            page = app.sources.shards.machines(&other, request).await?;
-            shard = other;
+        match shard_of_machine(&app, &viewer, &shard, &which.prefix).await {
+            Ok((other, _)) if other != shard => {
+                page = app.sources.shards.machines(&other, request).await?;
+                shard = other;
+            }
+            Ok(_) | Err(Refusal::NotFound(_)) => {}
+            Err(refusal) => return Err(refusal),
         }
     }
     let machines = page.value.machines.iter().filter_map(with_machine);

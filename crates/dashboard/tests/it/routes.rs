@@ -332,6 +332,9 @@ async fn a_machine_is_found_in_whichever_shard_it_is() {
     other.set(Mood::Failing);
     let unsure = viewed.get("/api/v1/machines/shard-0/m-8").await;
     assert_eq!(unsure.status, StatusCode::BAD_GATEWAY, "{}", unsure.text);
+    let unsure = viewed.get("/api/v1/machines?shard=shard-0&prefix=m-8").await;
+    assert_eq!(unsure.status, StatusCode::BAD_GATEWAY, "{}", unsure.text);
+    assert!(unsure.text.contains("shard-1"), "{}", unsure.text);
 }
 
 /// With time that jumps whenever everybody waits.
