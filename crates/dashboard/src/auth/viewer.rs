@@ -31,6 +31,19 @@ impl Viewer {
         self.clusters.is_some()
     }
 
+    /// Whether no cluster may be shown.
+    #[must_use]
+    pub(crate) fn sees_none(&self) -> bool {
+        self.clusters.as_ref().is_some_and(|clusters| clusters.is_empty())
+    }
+
+    /// The only cluster that may be shown, if there is just one.
+    #[must_use]
+    pub(crate) fn only(&self) -> Option<&str> {
+        let clusters = self.clusters.as_ref().filter(|clusters| clusters.len() == 1)?;
+        clusters.first().map(String::as_str)
+    }
+
     /// Refuses a cluster that may not be shown.
     pub(crate) fn check(&self, cluster: &str) -> Result<(), Refusal> {
         if self.sees(cluster) {
@@ -64,5 +77,7 @@ mod tests {
         assert!(Viewer::default().sees("a"));
         assert!(scoped(&["a"]).sees("a") && !scoped(&["a"]).sees("b") && scoped(&["a"]).sees(""));
         assert!(!scoped(&[]).sees("a") && scoped(&[]).check("a").is_err());
+        assert_eq!((scoped(&["a"]).only(), scoped(&["a", "b"]).only()), (Some("a"), None));
+        assert_eq!((scoped(&[]).only(), Viewer::default().only()), (None, None));
     }
 }

@@ -49,11 +49,19 @@ pub(super) async fn needs(
     let limit = limit(which.limit, 2_000, 100_000)?;
     viewer.check(&which.cluster)?;
     let shard = app.sources.shards.find(id).await?;
-    // Of all clusters, a viewer who may see some needs those past anybody's limit as well.
-    let all = viewer.is_scoped() && which.cluster.is_empty();
-    let cap = if all { 0 } else { i32::try_from(limit).unwrap_or(i32::MAX) };
-    let request = InspectNeedsRequest { cluster_id: which.cluster.clone(), limit: cap };
-    let key = (id.to_owned(), which.cluster.clone(), cap);
+    // A shard is asked for one cluster or for all of them. Of all, a viewer who may see some needs
+    // those past anybody's limit as well, and one who may see none as few as can be asked for.
+    let cluster = match which.cluster.as_str() {
+        "" => viewer.only().unwrap_or_default().to_owned(),
+        given => given.to_owned(),
+    };
+    let all = viewer.is_scoped() && cluster.is_empty();
+    let cap = match all {
+        true => i32::from(viewer.sees_none()),
+        false => i32::try_from(limit).unwrap_or(i32::MAX),
+    };
+    let key = (id.to_owned(), cluster.clone(), cap);
+    let request = InspectNeedsRequest { cluster_id: cluster, limit: cap };
     let needs = &app.sources.shards.needs;
     let rows = needs.get(key, NEEDS_WITHIN, || read(shard, request)).await?;
     let (json, visible) = rows.value.visible(|cluster| viewer.sees(cluster), limit as usize);

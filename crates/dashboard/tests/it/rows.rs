@@ -54,5 +54,10 @@ async fn rows_of_others_are_neither_shown_nor_counted() {
         );
     }
     let none = nobody.ok("/api/v1/needs?shard=shard-0").await;
+    // Nor were they asked for.
+    let inspected = stubs.shard.script.inspected.borrow().clone();
+    let asked =
+        [("prod-a", 20_000), ("prod-a", 2_000), ("prod-b", 20_000), ("prod-b", 2_000), ("", 1)];
+    assert_eq!(inspected, asked.map(|(cluster, limit)| (cluster.to_owned(), limit)));
     assert_eq!((fingerprints(&none).len(), &none["totalNeeds"]), (0, &0.into()));
 }

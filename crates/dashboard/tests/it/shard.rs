@@ -38,6 +38,8 @@ pub(crate) struct Script {
     pub(crate) head: Arc<watch::Sender<i64>>,
     /// How long it is silent before each record that it kept.
     pub(crate) pause: Arc<watch::Sender<Duration>>,
+    /// Whose needs were asked for, and how many.
+    pub(crate) inspected: Arc<watch::Sender<Vec<(String, i32)>>>,
     /// Calls by name.
     pub(crate) asked: Arc<watch::Sender<Vec<&'static str>>>,
 }
@@ -135,6 +137,7 @@ impl Shard {
             decisions: broadcast::Sender::new(64),
             head: Arc::new(watch::Sender::new(2)),
             pause: Arc::new(watch::Sender::new(Duration::ZERO)),
+            inspected: Arc::new(watch::Sender::new(Vec::new())),
             asked: Arc::new(watch::Sender::new(Vec::new())),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -194,6 +197,7 @@ impl ShardRead for Script {
     ) -> Result<Response<Self::InspectNeedsStream>, Status> {
         let cycle = self.mood("inspect_needs").await?;
         let InspectNeedsRequest { cluster_id, limit } = request.into_inner();
+        self.inspected.send_modify(|inspected| inspected.push((cluster_id.clone(), limit)));
         let all = self.needs.borrow().clone();
         let of = |need: &&NeedView| cluster_id.is_empty() || need.cluster_id == cluster_id;
         let total = all.iter().filter(of).count();
