@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use axum::{extract::State, response::IntoResponse};
-use bigfleet_wire::v1alpha1::{NodeSelectorRequirement, PoolRow, ShardReportSnapshot, Shortfall};
+use bigfleet_wire::v1alpha1::{
+    NodeSelectorRequirement, PoolRow, Resources, ShardReportSnapshot, Shortfall,
+};
 use serde::{Deserialize, Serialize};
 
 use super::Shared;
 use crate::{
     api::{Asked, Params, Refusal},
+    auth::Viewer,
     view::{bucket, capacity_type, instant, requirements, vector},
 };
 
@@ -72,6 +75,7 @@ struct ShortfallRow<'a> {
     requirements: &'a [NodeSelectorRequirement],
     min_unit: Option<&'a BTreeMap<String, String>>,
     escalated: bool,
+    hidden: bool,
 }
 
 fn pool(wire: &PoolRow) -> Pool<'_> {
@@ -86,19 +90,24 @@ fn pool(wire: &PoolRow) -> Pool<'_> {
     }
 }
 
-fn shortfall(wire: &Shortfall) -> ShortfallRow<'_> {
+/// A shortfall does not say whose it is: somebody who may not see every cluster is told that there
+/// is one, how grave and how old it is, and not what it asks for.
+fn shortfall<'a>(wire: &'a Shortfall, viewer: &Viewer) -> ShortfallRow<'a> {
+    let hidden = viewer.is_scoped();
+    let told = |amount: Option<&'a Resources>| vector(amount.filter(|_| !hidden));
     ShortfallRow {
         priority: wire.priority,
-        deficit: vector(wire.deficit.as_ref()),
+        deficit: told(wire.deficit.as_ref()),
         age_cycles: wire.age_cycles,
         penalty_bucket: wire.interruption_penalty_bucket,
-        requirements: &wire.requirements,
-        min_unit: vector(wire.min_unit.as_ref()),
+        requirements: if hidden { &[] } else { &wire.requirements },
+        min_unit: told(wire.min_unit.as_ref()),
         escalated: wire.age_cycles > 5,
+        hidden,
     }
 }
 
-fn report(wire: &ShardReportSnapshot) -> Report<'_> {
+fn report<'a>(wire: &'a ShardReportSnapshot, viewer: &Viewer) -> Report<'a> {
     Report {
         shard_id: &wire.shard_id,
         cycle: wire.cycle,
@@ -111,7 +120,7 @@ fn report(wire: &ShardReportSnapshot) -> Report<'_> {
             provider_address: &summary.provider_address,
             pools: summary.pools.iter().map(pool).collect(),
         }),
-        shortfalls: wire.shortfalls.iter().map(shortfall).collect(),
+        shortfalls: wire.shortfalls.iter().map(|one| shortfall(one, viewer)).collect(),
     }
 }
 
@@ -119,6 +128,7 @@ fn report(wire: &ShardReportSnapshot) -> Report<'_> {
 /// anybody.
 pub(super) async fn reports(
     State(app): State<Shared>,
+    viewer: Viewer,
     Params(which): Params<Which>,
 ) -> Result<impl IntoResponse, Refusal> {
     let coordinator = &app.sources.coordinator;
@@ -134,7 +144,7 @@ pub(super) async fn reports(
     let silent: Vec<&str> = registered().filter(asked_about).filter(|id| !reported(id)).collect();
     let body = Reports {
         rebuilding: reports.value.is_empty() && !silent.is_empty(),
-        reports: reports.value.iter().map(report).collect(),
+        reports: reports.value.iter().map(|one| report(one, &viewer)).collect(),
         silent_shards: silent,
     };
     Ok(asked.answer(body).into_response())

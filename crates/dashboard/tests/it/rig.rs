@@ -8,8 +8,9 @@ use bigfleet_net::tls::Security;
 use bigfleet_scripted::coordinator::{Answer, Coordinator};
 use bigfleet_wire::v1alpha1::{
     DomainAssignment, ListDomainAssignmentsResponse, ListProvidersResponse, ListQuotasResponse,
-    ListShardReportsResponse, ListShardsResponse, ProviderEntry, QuotaAllocation,
-    RaftStatusResponse, ShardRegistryEntry, ShardReportSnapshot, ShardSummary, Shortfall,
+    ListShardReportsResponse, ListShardsResponse, NodeSelectorRequirement, ProviderEntry,
+    QuotaAllocation, RaftStatusResponse, Resources, ShardRegistryEntry, ShardReportSnapshot,
+    ShardSummary, Shortfall,
 };
 use http::{Request, StatusCode, header::CONTENT_TYPE};
 use http_body_util::BodyExt as _;
@@ -111,7 +112,7 @@ pub(crate) fn lead(coordinator: &Coordinator, shards: &[(&str, &str)]) {
             cycle: 7,
             received_at_unix_ns: 1_700_000_100 * SECOND,
             summary: Some(ShardSummary { total_machines: 3, ..Default::default() }),
-            shortfalls: vec![Shortfall { priority: 100, age_cycles: 6, ..Default::default() }],
+            shortfalls: vec![shortfall()],
         }],
     });
     coordinator.reply(RaftStatusResponse {
@@ -125,6 +126,24 @@ pub(crate) fn lead(coordinator: &Coordinator, shards: &[(&str, &str)]) {
         voters: vec!["node-1".to_owned()],
         ..Default::default()
     });
+}
+
+/// A shortfall of the team that has `prod-b`.
+fn shortfall() -> Shortfall {
+    let vector =
+        || Resources { resources: [("team-b.example/gpu".to_owned(), "8".to_owned())].into() };
+    Shortfall {
+        priority: 100,
+        age_cycles: 6,
+        deficit: Some(vector()),
+        min_unit: Some(vector()),
+        requirements: vec![NodeSelectorRequirement {
+            key: "pool".to_owned(),
+            values: vec!["team-b".to_owned()],
+            ..Default::default()
+        }],
+        ..Default::default()
+    }
 }
 
 /// A dashboard that is asked without a network.

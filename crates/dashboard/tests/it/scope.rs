@@ -111,6 +111,26 @@ async fn what_a_machine_without_a_cluster_is_meant_for_is_not_told() {
     assert_eq!(all.ok(one).await["machine"]["assignedPriority"], 77);
 }
 
+/// It does not say whose it is.
+#[tokio::test]
+async fn what_a_shortfall_asks_for_is_not_told() {
+    let (stubs, a, ..) = two().await;
+    let path = "/api/v1/shard-reports";
+    let scoped = a.get(path).await;
+    assert!(!scoped.text.contains("team-b"), "{}", scoped.text);
+    let short = &scoped.body["reports"][0]["shortfalls"][0];
+    assert_eq!((&short["hidden"], &short["escalated"]), (&true.into(), &true.into()), "{short}");
+    assert!(short["deficit"].is_null() && short["minUnit"].is_null(), "{short}");
+    assert_eq!((&short["requirements"], &short["priority"]), (&json!([]), &100.into()));
+    // Who may see everything is told.
+    let all = Viewed::start(stubs.config()).await.ok(path).await;
+    let short = &all["reports"][0]["shortfalls"][0];
+    assert_eq!(
+        (&short["hidden"], &short["requirements"][0]["values"][0]),
+        (&false.into(), &"team-b".into())
+    );
+}
+
 #[tokio::test]
 async fn streams_are_scoped_too() {
     let (stubs, a, b, _) = two().await;
