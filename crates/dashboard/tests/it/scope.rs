@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use bigfleet_dashboard::{Config, ROUTES};
+use bigfleet_wire::v1alpha1::{CapacityType, MachineState};
 use http::StatusCode;
 use serde_json::json;
 
 use crate::{
     issuer::Issuer,
     rig::{PATIENCE, Stubs, Viewed},
+    shard::machine,
     sign_in::{oidc, sign_in},
     stream::Reader,
 };
@@ -129,6 +131,26 @@ async fn what_a_shortfall_asks_for_is_not_told() {
         (&short["hidden"], &short["requirements"][0]["values"][0]),
         (&false.into(), &"team-b".into())
     );
+}
+
+/// Flags are about work, and that has a cluster.
+#[tokio::test]
+async fn no_flag_is_raised_for_clusters_out_of_scope() {
+    let (stubs, a, b, nobody) = two().await;
+    let mut used = machine("m-1", "prod-b");
+    let mut idle = machine("m-2", "");
+    for (view, kind) in [(&mut used, CapacityType::OnDemand), (&mut idle, CapacityType::Reserved)] {
+        let machine = view.machine.as_mut().unwrap();
+        machine.capacity_type = kind.into();
+        machine.instance_type = "gpu".to_owned();
+    }
+    idle.machine.as_mut().unwrap().state = MachineState::Idle.into();
+    stubs.shard.script.machines.send_replace(vec![used, idle]);
+    let flags = async |viewer: &Viewed| {
+        let money = viewer.ok("/api/v1/finops/shard?shard=shard-0").await;
+        money["redFlags"].as_array().unwrap().len()
+    };
+    assert_eq!((flags(&a).await, flags(&b).await, flags(&nobody).await), (0, 1, 0));
 }
 
 #[tokio::test]

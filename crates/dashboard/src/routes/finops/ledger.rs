@@ -43,11 +43,19 @@ pub(super) struct Ledger {
     lines: BTreeMap<(String, &'static str, &'static str, &'static str), (usize, f64)>,
     past_hold: Vec<f64>,
     idle_reserved: BTreeMap<Shape, usize>,
-    on_demand: BTreeMap<Shape, usize>,
     /// Free machines: price and probability.
     free: BTreeMap<Shape, Vec<(f64, f64)>>,
-    /// Machines in use: what they cost to whom.
-    used: Vec<(Shape, f64, f64)>,
+    /// Machines in use, by cluster.
+    used: BTreeMap<String, Vec<Used>>,
+}
+
+/// A machine in use: what it costs to whom.
+#[derive(Debug)]
+struct Used {
+    shape: Shape,
+    on_demand: bool,
+    cost: f64,
+    penalty: f64,
 }
 
 impl Ledger {
@@ -86,16 +94,15 @@ impl Ledger {
                 self.offer(shape, machine.price_per_hour, machine.interruption_probability);
             }
             MachineState::Configured => {
-                if kind == CapacityType::OnDemand {
-                    *self.on_demand.entry(shape.clone()).or_default() += 1;
-                }
                 let penalty = view.assigned_interruption_penalty_dollars.max(0.0);
                 let cost = effective_cost(
                     machine.price_per_hour,
                     machine.interruption_probability,
                     penalty,
                 );
-                self.used.push((shape, cost, penalty));
+                let on_demand = kind == CapacityType::OnDemand;
+                let of_cluster = self.used.entry(machine.cluster.clone()).or_default();
+                of_cluster.push(Used { shape, on_demand, cost, penalty });
             }
             _ => {}
         }
@@ -121,8 +128,8 @@ impl Ledger {
         self.lines.iter().map(line).collect()
     }
 
-    /// What is wrong with it.
-    pub(super) fn flags(&self, shard: &str) -> Vec<Flag> {
+    /// What is wrong with it, as far as it is that of clusters that are seen and of nobody.
+    pub(super) fn flags(&self, shard: &str, sees: impl Fn(&str) -> bool) -> Vec<Flag> {
         let at = || vec![shard.to_owned()];
         let mut flags = Vec::new();
         if !self.past_hold.is_empty() {
@@ -141,15 +148,25 @@ impl Ledger {
                 estimate: true,
             });
         }
-        flags.extend(self.beside_reserved(at));
-        flags.extend(self.cheaper(at));
+        let used =
+            || self.used.iter().filter(|(cluster, _)| sees(cluster)).flat_map(|(_, all)| all);
+        flags.extend(self.beside_reserved(used(), at));
+        flags.extend(self.cheaper(used(), at));
         flags
     }
 
-    fn beside_reserved(&self, at: impl FnOnce() -> Vec<String>) -> Option<Flag> {
-        let both = self.on_demand.iter().filter_map(|(shape, used)| {
-            Some((shape, (*used).min(*self.idle_reserved.get(shape)?)))
-        });
+    fn beside_reserved<'a>(
+        &self,
+        used: impl Iterator<Item = &'a Used>,
+        at: impl FnOnce() -> Vec<String>,
+    ) -> Option<Flag> {
+        let mut on_demand: BTreeMap<&Shape, usize> = BTreeMap::new();
+        for used in used.filter(|used| used.on_demand) {
+            *on_demand.entry(&used.shape).or_default() += 1;
+        }
+        let both = on_demand
+            .into_iter()
+            .filter_map(|(shape, used)| Some((shape, used.min(*self.idle_reserved.get(shape)?))));
         let both: Vec<(&Shape, usize)> = both.collect();
         let machines: usize = both.iter().map(|(_, count)| count).sum();
         let types: BTreeSet<&str> = both.iter().map(|(shape, _)| shape.0.as_str()).collect();
@@ -171,9 +188,13 @@ impl Ledger {
 
     /// Buckets that pay a fifth more than the cheapest free machine of the same type and zone would
     /// cost them.
-    fn cheaper(&self, at: impl FnOnce() -> Vec<String>) -> Option<Flag> {
+    fn cheaper<'a>(
+        &self,
+        used: impl Iterator<Item = &'a Used>,
+        at: impl FnOnce() -> Vec<String>,
+    ) -> Option<Flag> {
         let mut by_bucket: BTreeMap<String, (f64, f64)> = BTreeMap::new();
-        for (shape, cost, penalty) in &self.used {
+        for Used { shape, cost, penalty, .. } in used {
             let offers = self.free.get(shape).into_iter().flatten();
             let costs = offers.map(|(price, chance)| effective_cost(*price, *chance, *penalty));
             let Some(best) = costs.reduce(f64::min).filter(|best| best.is_finite()) else {
@@ -234,7 +255,7 @@ mod tests {
     fn ids(machines: &[MachineView]) -> Vec<&'static str> {
         let mut ledger = Ledger::default();
         machines.iter().for_each(|view| ledger.add(view, NOW));
-        ledger.flags("s").iter().map(|flag| flag.id).collect()
+        ledger.flags("s", |_| true).iter().map(|flag| flag.id).collect()
     }
 
     #[test]
@@ -262,7 +283,7 @@ mod tests {
         assert!(ids(&[idle(CapacityType::Reserved, 100_000)]).is_empty());
         let mut ledger = Ledger::default();
         ledger.add(&idle(CapacityType::Spot, 121), NOW);
-        let flag = &ledger.flags("s")[0];
+        let flag = &ledger.flags("s", |_| true)[0];
         assert!(flag.estimate, "the holds are assumed");
         assert!(flag.detail.contains("600 s for on-demand and 60 s for spot"), "{}", flag.detail);
         let claimed =
@@ -281,6 +302,23 @@ mod tests {
         let mut elsewhere = idle;
         elsewhere.machine.as_mut().unwrap().zone = "y".to_owned();
         assert!(ids(&[used, elsewhere]).is_empty());
+    }
+
+    #[test]
+    fn flags_are_about_what_is_seen() {
+        let mut ledger = Ledger::default();
+        for view in [
+            machine(MachineState::Configured, CapacityType::OnDemand, 1.0),
+            machine(MachineState::Idle, CapacityType::Reserved, 0.5),
+        ] {
+            ledger.add(&view, NOW);
+        }
+        let of = |cluster: &'static str| ledger.flags("s", move |seen| seen == cluster);
+        assert_eq!(
+            of("c").iter().map(|flag| flag.id).collect::<Vec<_>>(),
+            [BESIDE_RESERVED, CHEAPER]
+        );
+        assert!(of("d").is_empty());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Money of one shard by cluster and class, on demand.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use axum::{extract::State, response::IntoResponse};
 use bigfleet_wire::v1alpha1::ListMachinesRequest;
@@ -40,7 +40,9 @@ pub(crate) struct Money {
     machines: usize,
     truncated: bool,
     lines: Vec<Line>,
+    /// Of all clusters.
     flags: Vec<Flag>,
+    ledger: Ledger,
 }
 
 #[derive(Serialize)]
@@ -52,7 +54,7 @@ struct Body<'a> {
     machines: Option<usize>,
     truncated: bool,
     rows: Vec<&'a Line>,
-    red_flags: &'a [Flag],
+    red_flags: Cow<'a, [Flag]>,
 }
 
 /// Who pays what in this shard?
@@ -65,6 +67,11 @@ pub(crate) async fn shard(
     let shard = app.sources.shards.find(id).await?;
     let money = app.money.get(id.to_owned(), WITHIN, || read(shard)).await?;
     let rows = money.value.lines.iter().filter(|line| viewer.sees(&line.cluster)).collect();
+    let red_flags = if viewer.is_scoped() {
+        Cow::Owned(money.value.ledger.flags(id, |cluster| viewer.sees(cluster)))
+    } else {
+        Cow::Borrowed(money.value.flags.as_slice())
+    };
     let body = Body {
         shard: id,
         cycle: money.value.cycle,
@@ -73,7 +80,7 @@ pub(crate) async fn shard(
         machines: (!viewer.is_scoped()).then_some(money.value.machines),
         truncated: money.value.truncated,
         rows,
-        red_flags: &money.value.flags,
+        red_flags,
     };
     Ok(Answer::at(money.at, body).into_response())
 }
@@ -97,7 +104,7 @@ async fn read(shard: Shard) -> Result<Money, Refusal> {
             break true;
         }
     };
-    let (lines, flags) = (ledger.lines(), ledger.flags(&shard.id));
+    let (lines, flags) = (ledger.lines(), ledger.flags(&shard.id, |_| true));
     let (cycle, computed_at) = as_of;
-    Ok(Money { cycle, computed_at, machines, truncated, lines, flags })
+    Ok(Money { cycle, computed_at, machines, truncated, lines, flags, ledger })
 }
