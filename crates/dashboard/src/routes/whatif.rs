@@ -1,6 +1,7 @@
 //! Would it fit now?
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -114,21 +115,30 @@ struct Verdict<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Pick<'a> {
-    machine_id: &'a str,
+    machine_id: Cow<'a, str>,
     state: &'static str,
     effective_cost: Option<f64>,
     cluster_id: Option<&'a str>,
-    priority: i32,
+    priority: Option<i32>,
 }
 
-fn pick<'a>(wire: &'a WhatIfPick, viewer: &Viewer) -> Pick<'a> {
-    Pick {
-        machine_id: &wire.machine_id,
-        state: state(wire.state),
-        effective_cost: dollars(wire.effective_cost),
-        cluster_id: Some(wire.cluster_id.as_str()).filter(|cluster| viewer.sees(cluster)),
-        priority: wire.priority,
-    }
+/// Machines that would be taken. Of one whose cluster the viewer may not see they learn no more
+/// than that there is one.
+fn picks<'a>(wire: &'a [WhatIfPick], viewer: &Viewer) -> Vec<Pick<'a>> {
+    let pick = |(at, wire): (usize, &'a WhatIfPick)| {
+        let told = viewer.sees(&wire.cluster_id);
+        Pick {
+            machine_id: match told {
+                true => Cow::Borrowed(wire.machine_id.as_str()),
+                false => Cow::Owned(format!("hidden-{}", at + 1)),
+            },
+            state: state(wire.state),
+            effective_cost: dollars(wire.effective_cost).filter(|_| told),
+            cluster_id: told.then_some(wire.cluster_id.as_str()),
+            priority: told.then_some(wire.priority),
+        }
+    };
+    wire.iter().enumerate().map(pick).collect()
 }
 
 /// Would this fit now, and what would it cost?
@@ -157,8 +167,8 @@ pub(super) async fn whatif(
         unmet_reason: reason,
         unmet_detail: detail,
         residual_deficit: vector(wire.residual_deficit.as_ref()),
-        picks: wire.picks.iter().map(|one| pick(one, &viewer)).collect(),
-        victims: wire.victims.iter().map(|one| pick(one, &viewer)).collect(),
+        picks: picks(&wire.picks, &viewer),
+        victims: picks(&wire.victims, &viewer),
         dollars_per_hour: dollars(wire.dollars_per_hour),
         same_domain: &wire.same_domain,
     };

@@ -133,6 +133,19 @@ async fn what_a_shortfall_asks_for_is_not_told() {
     );
 }
 
+#[tokio::test]
+async fn of_a_victim_out_of_scope_no_more_is_told_than_that_there_is_one() {
+    let (_stubs, a, ..) = two().await;
+    let need = "%7B%22aggregateResources%22%3A%7B%22cpu%22%3A%221%22%7D%7D";
+    let path = format!("/api/v1/whatif?shard=shard-0&cluster=prod-a&need={need}");
+    let victims = a.ok(&path).await["victims"].clone();
+    let own = json!({"machineId": "m-of-prod-a", "state": "unspecified", "effectiveCost": 0.5,
+        "clusterId": "prod-a", "priority": 77});
+    let other = json!({"machineId": "hidden-2", "state": "unspecified", "effectiveCost": null,
+        "clusterId": null, "priority": null});
+    assert_eq!(victims, json!([own, other]));
+}
+
 /// Flags are about work, and that has a cluster.
 #[tokio::test]
 async fn no_flag_is_raised_for_clusters_out_of_scope() {

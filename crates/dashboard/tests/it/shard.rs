@@ -334,8 +334,10 @@ impl ShardObserve for Script {
             return Err(Status::invalid_argument("priority: must not be negative"));
         }
         let victim = |cluster: &str| WhatIfPick {
-            machine_id: "m".to_owned(),
+            machine_id: format!("m-of-{cluster}"),
+            effective_cost: 0.5,
             cluster_id: cluster.to_owned(),
+            priority: 77,
             ..WhatIfPick::default()
         };
         let victims = CLUSTERS.map(victim).to_vec();
