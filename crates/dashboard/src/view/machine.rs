@@ -105,17 +105,20 @@ pub(crate) struct Transition<'a> {
 }
 
 impl<'a> Transition<'a> {
-    /// As the shard says; a cluster that the viewer may not see stays unnamed.
+    /// As the shard says; a cluster that the viewer may not see stays unnamed. What went wrong while
+    /// there was none may be about one of those, as with the machine itself.
     #[must_use]
     pub(crate) fn new(wire: &'a MachineTransition, viewer: &Viewer) -> Self {
+        let seen = viewer.sees(&wire.cluster_id);
+        let told = seen && !(viewer.is_scoped() && wire.cluster_id.is_empty());
         Self {
             from: state(wire.from),
             to: state(wire.to),
             time_unix_nanos: instant(wire.time_unix_nanos),
             cause: &wire.cause,
-            of_sequence: sequence(wire.of_sequence),
-            error: if viewer.sees(&wire.cluster_id) { &wire.error } else { "" },
-            cluster_id: Some(wire.cluster_id.as_str()).filter(|cluster| viewer.sees(cluster)),
+            of_sequence: sequence(wire.of_sequence).filter(|_| told),
+            error: if told { &wire.error } else { "" },
+            cluster_id: seen.then_some(wire.cluster_id.as_str()),
         }
     }
 }

@@ -82,6 +82,12 @@ async fn what_is_hidden_is_not_counted_but_still_explains() {
     assert_eq!(explained["ahead"].as_array().unwrap().len(), 1);
     let detail = a.ok("/api/v1/machines/shard-0/m-1").await;
     assert!(detail["transitions"][1]["clusterId"].is_null());
+    assert_eq!(detail["transitions"][0]["ofSequence"], "5");
+    for of_others in [1, 2] {
+        let transition = &detail["transitions"][of_others];
+        assert_eq!(transition["error"], "", "{transition}");
+        assert!(transition["ofSequence"].is_null(), "{transition}");
+    }
     // The other cluster cannot be read: who was never asked is not missed.
     let unknown = a.get("/api/v1/machines?shard=shard-0&node=node-9").await;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND, "{}", unknown.text);

@@ -280,12 +280,15 @@ impl ShardObserve for Script {
             to: MachineState::Configured.into(),
             cluster_id: cluster.to_owned(),
             error: format!("{cluster} lost a disk"),
+            of_sequence: 5,
             ..MachineTransition::default()
         };
-        Ok(Response::new(GetMachineResponse {
-            view: Some(view),
-            transitions: CLUSTERS.map(transition).to_vec(),
-        }))
+        let mut transitions = CLUSTERS.map(transition).to_vec();
+        transitions.push(MachineTransition {
+            error: "team-b is over its quota".to_owned(),
+            ..transition("")
+        });
+        Ok(Response::new(GetMachineResponse { view: Some(view), transitions }))
     }
 
     async fn list_sessions(
