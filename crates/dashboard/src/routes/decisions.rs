@@ -114,7 +114,7 @@ pub(super) async fn decisions(
     let given = which.after.as_ref().filter(|_| after.is_some_and(|after| after > 0));
     let body = Page {
         shard: id,
-        decisions: records.into_iter().map(Decision::from).collect(),
+        decisions: records.into_iter().map(|one| Decision::new(one, &viewer)).collect(),
         next: last.map(|record| record.sequence.to_string()).or_else(|| given.cloned()),
         more,
         gap,

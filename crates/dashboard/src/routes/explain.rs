@@ -143,7 +143,7 @@ pub(super) async fn explain(
             machines_taken: hidden().map(|one| one.machines_taken).sum(),
         },
         domains: &wire.domains,
-        decisions: decisions.map(Decision::from).collect(),
+        decisions: decisions.map(|one| Decision::new(one, &viewer)).collect(),
     };
     Ok(Answer::at(answer.at, body).into_response())
 }

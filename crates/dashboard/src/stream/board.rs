@@ -99,7 +99,8 @@ mod tests {
     fn event(topic: Topic, shard: &str) -> Event {
         let shard = Some(shard.to_owned());
         let data = Bytes::new();
-        Event { number: 0, topic, shard, cluster: String::new(), kind: Kind::News, data }
+        let cluster = String::new();
+        Event { number: 0, topic, shard, cluster, kind: Kind::News, data, scoped: None }
     }
 
     fn numbers(events: &[Arc<Event>]) -> Vec<u64> {

@@ -59,6 +59,8 @@ pub(crate) struct Event {
     pub(crate) kind: Kind,
     /// A JSON object on one line.
     pub(crate) data: Bytes,
+    /// What is told instead to those who do not see every cluster, if that is another.
+    pub(crate) scoped: Option<Bytes>,
 }
 
 /// What an event is.

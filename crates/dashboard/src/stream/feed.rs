@@ -7,7 +7,9 @@ use std::{
 };
 
 use bigfleet_net::shutdown::Shutdown;
-use bigfleet_wire::v1alpha1::{CycleSummary, WatchDecisionsRequest, WatchSummaryRequest};
+use bigfleet_wire::v1alpha1::{
+    CycleSummary, DecisionRecord, WatchDecisionsRequest, WatchSummaryRequest,
+};
 use bytes::Bytes;
 use prometheus_client::metrics::gauge::Gauge;
 use serde::Serialize;
@@ -144,11 +146,33 @@ impl Hub {
         let _ = self.sender.send(board.put(event));
     }
 
-    fn tell(&self, topic: Topic, shard: Option<&str>, cluster: &str, body: &impl Serialize) {
+    fn tell(&self, topic: Topic, shard: Option<&str>, body: &impl Serialize) {
         let Ok(data) = serde_json::to_vec(body) else { return };
-        let (shard, cluster) = (shard.map(str::to_owned), cluster.to_owned());
-        let data = Bytes::from(data);
-        self.publish(Event { number: 0, topic, shard, cluster, kind: Kind::News, data });
+        let (shard, cluster) = (shard.map(str::to_owned), String::new());
+        let (kind, data) = (Kind::News, Bytes::from(data));
+        self.publish(Event { number: 0, topic, shard, cluster, kind, data, scoped: None });
+    }
+
+    fn tell_decision(&self, shard: &str, record: &DecisionRecord) {
+        #[derive(Serialize)]
+        struct OfShard<'a> {
+            shard: &'a str,
+            #[serde(flatten)]
+            decision: Decision<'a>,
+        }
+        let json = |decision| serde_json::to_vec(&OfShard { shard, decision }).map(Bytes::from);
+        let (Ok(data), Ok(scoped)) = (json(record.into()), json(Decision::scoped(record))) else {
+            return;
+        };
+        self.publish(Event {
+            number: 0,
+            topic: Topic::Decisions,
+            shard: Some(shard.to_owned()),
+            cluster: record.cluster_id.clone(),
+            kind: Kind::News,
+            scoped: Some(scoped).filter(|scoped| *scoped != data),
+            data,
+        });
     }
 
     /// Says that what is watched fails, or works again. Notices of needs come from summaries, and
@@ -174,7 +198,8 @@ impl Hub {
         let Ok(data) = serde_json::to_vec(&body) else { return };
         let (topic, shard) = (topic.clone(), shard.map(str::to_owned));
         let (cluster, data) = (String::new(), Bytes::from(data));
-        self.publish(Event { number: 0, topic, shard, cluster, kind: Kind::Source, data });
+        let kind = Kind::Source;
+        self.publish(Event { number: 0, topic, shard, cluster, kind, data, scoped: None });
     }
 
     /// Where the log of a shard ends, or 0 for one that does not say in time: from now on.
@@ -345,7 +370,7 @@ async fn summaries(app: &Arc<App>, id: &str, lived: &mut impl FnMut()) -> Result
         app.hub.heads.send_modify(|heads| {
             heads.insert(id.to_owned(), head);
         });
-        app.hub.tell(Topic::Summary, Some(id), "", &Summary::new(id, &frame));
+        app.hub.tell(Topic::Summary, Some(id), &Summary::new(id, &frame));
         if noticed.is_none_or(|at| at.elapsed() >= NOTICES_APART) {
             noticed = Some(Instant::now());
             notice(&app.hub, id, &frame);
@@ -355,7 +380,7 @@ async fn summaries(app: &Arc<App>, id: &str, lived: &mut impl FnMut()) -> Result
 }
 
 fn notice(hub: &Hub, id: &str, frame: &CycleSummary) {
-    hub.tell(Topic::Needs(id.to_owned()), Some(id), "", &NeedsNotice::new(id, frame));
+    hub.tell(Topic::Needs(id.to_owned()), Some(id), &NeedsNotice::new(id, frame));
 }
 
 async fn decisions(
@@ -364,12 +389,6 @@ async fn decisions(
     after: &mut i64,
     lived: &mut impl FnMut(),
 ) -> Result<(), Refusal> {
-    #[derive(Serialize)]
-    struct OfShard<'a> {
-        shard: &'a str,
-        #[serde(flatten)]
-        decision: Decision<'a>,
-    }
     let shard = app.sources.shards.find(id).await?;
     // From now on would lose what is decided between a watch that ends and the next one.
     if *after == 0 {
@@ -384,8 +403,7 @@ async fn decisions(
     lived();
     while let Some(record) = records.message().await.map_err(|status| shard.refused(&status))? {
         *after = record.sequence;
-        let body = OfShard { shard: id, decision: (&record).into() };
-        app.hub.tell(Topic::Decisions, Some(id), &record.cluster_id, &body);
+        app.hub.tell_decision(id, &record);
     }
     Ok(())
 }
@@ -396,7 +414,7 @@ async fn topology(app: &Arc<App>, lived: &mut impl FnMut()) -> Result<(), Refusa
         let now = look_at_topology(app, "").await?;
         lived();
         if last.as_ref() != Some(now.body()) {
-            app.hub.tell(Topic::Topology, None, "", &now);
+            app.hub.tell(Topic::Topology, None, &now);
             last = Some(now.into_body());
         }
         sleep(LOOK).await;

@@ -68,12 +68,14 @@ impl Reading {
         if !wanted || !self.viewer.sees(&event.cluster) {
             return;
         }
+        let data = event.scoped.as_ref().filter(|_| self.viewer.is_scoped());
+        let data = data.unwrap_or(&event.data);
         self.ready.push_back(match event.kind {
             Kind::News => {
                 let id = format!("{}.{}", self.boot, event.number);
-                frame(&event.topic.to_string(), Some(&id), &event.data)
+                frame(&event.topic.to_string(), Some(&id), data)
             }
-            Kind::Source => frame("source", None, &event.data),
+            Kind::Source => frame("source", None, data),
         });
     }
 

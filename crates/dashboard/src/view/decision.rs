@@ -4,6 +4,7 @@ use bigfleet_wire::v1alpha1::DecisionRecord;
 use serde::Serialize;
 
 use super::{dollars, instant, sequence};
+use crate::auth::Viewer;
 
 /// One record of the audit log.
 #[derive(Serialize)]
@@ -29,6 +30,29 @@ pub(crate) struct Decision<'a> {
     gap: bool,
 }
 
+/// What an operator of the fleet does, and says why in their own words.
+const SET_ACTUATION: &str = "SetActuation";
+
+impl<'a> Decision<'a> {
+    /// As this viewer may see it.
+    #[must_use]
+    pub(crate) fn new(wire: &'a DecisionRecord, viewer: &Viewer) -> Self {
+        if viewer.is_scoped() { Self::scoped(wire) } else { wire.into() }
+    }
+
+    /// As somebody may see it who does not see every cluster: of a decision about none, texts may
+    /// be about one of those.
+    #[must_use]
+    pub(crate) fn scoped(wire: &'a DecisionRecord) -> Self {
+        let whole = Self::from(wire);
+        if !wire.cluster_id.is_empty() {
+            return whole;
+        }
+        let reason = if wire.kind == SET_ACTUATION { "" } else { whole.reason };
+        Self { profile_fingerprint: "", group: "", priority: 0, reason, error: "", ..whole }
+    }
+}
+
 impl<'a> From<&'a DecisionRecord> for Decision<'a> {
     fn from(wire: &'a DecisionRecord) -> Self {
         Self {
@@ -51,5 +75,36 @@ impl<'a> From<&'a DecisionRecord> for Decision<'a> {
             of_sequence: sequence(wire.of_sequence),
             gap: wire.gap,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn texts_of_a_decision_about_no_cluster_are_for_those_who_see_all() {
+        let told = |kind: &str, cluster: &str| {
+            let wire = DecisionRecord {
+                kind: kind.to_owned(),
+                cluster_id: cluster.to_owned(),
+                reason: "r".to_owned(),
+                error: "e".to_owned(),
+                ..DecisionRecord::default()
+            };
+            let scoped = Viewer { clusters: Some(Arc::default()), ..Viewer::default() };
+            let [all, some] = [&Viewer::default(), &scoped].map(|viewer| {
+                let decision = Decision::new(&wire, viewer);
+                format!("{}{}", decision.reason, decision.error)
+            });
+            (all, some)
+        };
+        let both = |all: &str, some: &str| (all.to_owned(), some.to_owned());
+        assert_eq!(told("Bootstrap", "a"), both("re", "re"));
+        // The engine's own reason names nobody.
+        assert_eq!(told("Delete", ""), both("re", "r"));
+        assert_eq!(told(SET_ACTUATION, ""), both("re", ""));
     }
 }

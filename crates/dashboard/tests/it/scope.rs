@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bigfleet_dashboard::{Config, ROUTES};
-use bigfleet_wire::v1alpha1::{CapacityType, MachineState};
+use bigfleet_wire::v1alpha1::{CapacityType, DecisionRecord, MachineState};
 use http::StatusCode;
 use serde_json::json;
 
@@ -186,6 +186,30 @@ async fn streams_are_scoped_too() {
     };
     assert_eq!(ids(of_a.news("decisions", 2, Duration::from_secs(30)).await), ["11", "13"]);
     assert_eq!(ids(of_b.news("decisions", 2, Duration::from_secs(30)).await), ["10", "12"]);
+}
+
+/// What operators of the fleet write, and what goes wrong with machines of nobody.
+#[tokio::test]
+async fn texts_about_no_cluster_are_not_streamed_to_those_who_see_some() {
+    let (stubs, a, ..) = two().await;
+    let all = Viewed::start(stubs.config()).await;
+    let mut of_a = Reader::open(&a, "decisions", None).await;
+    stubs.shard.watched().await;
+    let mut of_all = Reader::open(&all, "decisions", None).await;
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while stubs.shard.script.decisions.receiver_count() < 2 {
+        assert!(tokio::time::Instant::now() < deadline, "both watch");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    stubs.shard.decide(DecisionRecord {
+        kind: "SetActuation".to_owned(),
+        reason: "prod-b flaps".to_owned(),
+        error: "so does team-b".to_owned(),
+        ..crate::shard::decision(10, "")
+    });
+    let told = of_a.next_of("decisions").await.data;
+    assert_eq!((&told["reason"], &told["error"]), (&"".into(), &"".into()), "{told}");
+    assert_eq!(of_all.next_of("decisions").await.data["reason"], "prod-b flaps");
 }
 
 #[tokio::test]
