@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     BasePath,
     api::Source,
+    auth::Pages,
     metrics::Metrics,
     routes::{Money, Turns},
     source::{Sources, coalesce::Coalesced},
@@ -16,6 +17,7 @@ use crate::{
 pub(crate) struct App {
     pub(crate) facts: Facts,
     pub(crate) sources: Sources,
+    pub(crate) pages: Pages,
     pub(crate) hub: Arc<Hub>,
     pub(crate) whatif_turns: Turns,
     pub(crate) money: Coalesced<String, Money>,
@@ -33,9 +35,15 @@ pub(crate) struct Facts {
 }
 
 impl App {
-    pub(crate) fn new(facts: Facts, sources: Sources, hub: Hub, metrics: Metrics) -> Self {
+    pub(crate) fn new(
+        facts: Facts,
+        sources: Sources,
+        pages: Pages,
+        hub: Hub,
+        metrics: Metrics,
+    ) -> Self {
         let (hub, calls) = (Arc::new(hub), metrics.calls(Source::Shard));
         let (whatif_turns, money) = (Turns::new(&calls), Coalesced::new(&calls));
-        Self { facts, sources, hub, whatif_turns, money, metrics }
+        Self { facts, sources, pages, hub, whatif_turns, money, metrics }
     }
 }

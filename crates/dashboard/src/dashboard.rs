@@ -22,7 +22,7 @@ use crate::{
     api::Refusal,
     app::Facts,
     assets::Assets,
-    auth::{self, AuthConfig, Guard},
+    auth::{self, AuthConfig, Guard, Pages},
     metrics::Metrics,
     routes,
     source::{Sources, web::Web},
@@ -62,6 +62,7 @@ impl Dashboard {
         let web = Web::new()?;
         let metrics = Metrics::default();
         let sources = Sources::new(&config, &metrics, &web)?;
+        let pages = Pages::new(&config.auth)?;
         let guard = Guard::new(&config.auth, &config.base_path, web)?;
         let assets = Arc::new(Assets::dashboard(&config.base_path, config.grafana_url.as_deref())?);
         let streams = Shutdown::new();
@@ -77,7 +78,7 @@ impl Dashboard {
         let mut registry = Registry::default();
         bigfleet_net::metrics::register(&mut registry, &config.security);
         metrics.register(&mut registry);
-        let app = Arc::new(App::new(facts, sources, hub, metrics));
+        let app = Arc::new(App::new(facts, sources, pages, hub, metrics));
         let probes = HttpServer::new(registry, readiness.clone())
             .debug_endpoints(config.debug_endpoints)
             .router();

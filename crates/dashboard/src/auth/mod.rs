@@ -3,12 +3,14 @@
 mod cidr;
 mod guard;
 mod oidc;
+mod pages;
 mod proxy;
 mod viewer;
 
 pub use self::{cidr::Cidr, oidc::OidcConfig, proxy::ProxyConfig};
 pub(crate) use self::{
     guard::{Guard, LOGOUT, require, router},
+    pages::Pages,
     viewer::Viewer,
 };
 

@@ -1,7 +1,6 @@
 //! Machines of a shard.
 
 use axum::{extract::State, response::IntoResponse};
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use bigfleet_wire::v1alpha1::{ListMachinesRequest, Machine as WireMachine, MachineView};
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +13,7 @@ use crate::{
         Answer, InPath, Params, Refusal,
         params::{limit, required},
     },
-    auth::Viewer,
+    auth::{Pages, Viewer},
     view::{
         instant,
         machine::{Machine, Transition},
@@ -41,14 +40,13 @@ pub(super) struct Which {
 }
 
 impl Which {
-    fn request(&self) -> Result<ListMachinesRequest, Refusal> {
+    fn request(&self, pages: &Pages) -> Result<ListMachinesRequest, Refusal> {
         let bad = Refusal::BadParameter;
         let states = self.state.split(',').filter(|name| !name.is_empty());
         let state = |name: &str| {
             let known = state_number(name);
             known.ok_or_else(|| bad(format!("state {name:?}: write idle, configured, failed, …")))
         };
-        let page = BASE64_URL_SAFE_NO_PAD.decode(&self.page);
         let limit = limit(self.limit, 200, 1_000)?;
         Ok(ListMachinesRequest {
             states: states.map(state).collect::<Result<_, _>>()?,
@@ -59,7 +57,9 @@ impl Which {
             host_ref: self.host_ref.clone(),
             with_error: self.with_error,
             page_size: i32::try_from(limit).unwrap_or(i32::MAX),
-            page_token: page.map_err(|_| bad("page: not a token of this API".to_owned()))?,
+            page_token: pages
+                .open(&self.page)
+                .ok_or_else(|| bad("page: not a token of this API".to_owned()))?,
         })
     }
 }
@@ -88,7 +88,7 @@ pub(super) async fn list(
 ) -> Result<impl IntoResponse, Refusal> {
     let mut shard = required("shard", &which.shard)?.to_owned();
     viewer.check(&which.cluster)?;
-    let mut request = which.request()?;
+    let mut request = which.request(&app.pages)?;
     let exactly = if which.node.is_empty() {
         None
     } else {
@@ -130,7 +130,7 @@ pub(super) async fn list(
         (None, false) => None,
     };
     let next = Some(&page.value.next_page_token).filter(|next| !next.is_empty());
-    let next = next.map(|token| BASE64_URL_SAFE_NO_PAD.encode(token));
+    let next = next.map(|token| app.pages.close(token));
     let (cycle, computed) = (page.value.cycle, instant(page.value.computed_at_unix_nanos));
     let body =
         List { shard: &shard, cycle, computed_at_unix_nanos: computed, total, next, machines };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use bigfleet_dashboard::{Config, ROUTES};
 use bigfleet_wire::v1alpha1::{CapacityType, DecisionRecord, MachineState};
 use http::StatusCode;
@@ -92,6 +93,22 @@ async fn what_is_hidden_is_not_counted_but_still_explains() {
     let unknown = a.get("/api/v1/machines?shard=shard-0&node=node-9").await;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND, "{}", unknown.text);
     assert_eq!(a.ok("/api/v1/clusters").await["total"], 1);
+}
+
+/// A shard's token holds the last machine that it looked at, and how many there are.
+#[tokio::test]
+async fn tokens_of_pages_tell_nothing() {
+    let (stubs, a, ..) = two().await;
+    let token = b"\0\0\0\x03m-of-prod-b";
+    stubs.shard.script.next_page.send_replace(token.to_vec());
+    let path = "/api/v1/machines?shard=shard-0";
+    let next = a.ok(path).await["next"].as_str().unwrap().to_owned();
+    let told = BASE64_URL_SAFE_NO_PAD.decode(&next).unwrap();
+    assert!(!told.windows(6).any(|some| some == b"prod-b"), "{told:?}");
+    a.ok(&format!("{path}&page={next}")).await;
+    let forged = BASE64_URL_SAFE_NO_PAD.encode(token);
+    let forged = a.get(&format!("{path}&page={forged}")).await;
+    assert_eq!(forged.status, StatusCode::BAD_REQUEST, "{}", forged.text);
 }
 
 /// A machine has no cluster until it is configured, but may be meant for one.

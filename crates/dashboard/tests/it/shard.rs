@@ -33,6 +33,8 @@ pub(crate) struct Script {
     cycle: Arc<watch::Sender<i64>>,
     pub(crate) needs: Arc<watch::Sender<Arc<Vec<NeedView>>>>,
     pub(crate) machines: Arc<watch::Sender<Vec<MachineView>>>,
+    /// The token of the next page of machines.
+    pub(crate) next_page: Arc<watch::Sender<Vec<u8>>>,
     pub(crate) decisions: broadcast::Sender<DecisionRecord>,
     /// Where its log ends, as it says.
     pub(crate) head: Arc<watch::Sender<i64>>,
@@ -134,6 +136,7 @@ impl Shard {
             cycle: Arc::new(watch::Sender::new(7)),
             needs: Arc::new(watch::Sender::new(Arc::new(needs))),
             machines: Arc::new(watch::Sender::new(machines)),
+            next_page: Arc::new(watch::Sender::new(Vec::new())),
             decisions: broadcast::Sender::new(64),
             head: Arc::new(watch::Sender::new(2)),
             pause: Arc::new(watch::Sender::new(Duration::ZERO)),
@@ -255,7 +258,11 @@ impl ShardObserve for Script {
         request: Request<ListMachinesRequest>,
     ) -> Result<Response<ListMachinesResponse>, Status> {
         let cycle = self.mood("list_machines").await?;
-        let prefix = request.into_inner().id_prefix;
+        let ListMachinesRequest { id_prefix: prefix, page_token, .. } = request.into_inner();
+        let next_page_token = self.next_page.borrow().clone();
+        if !page_token.is_empty() && page_token != next_page_token {
+            return Err(Status::invalid_argument("page_token: none of ours"));
+        }
         let mut machines = self.machines.borrow().clone();
         machines.retain(|view| id_of(view).starts_with(&prefix));
         let total = i32::try_from(machines.len()).unwrap();
@@ -264,7 +271,7 @@ impl ShardObserve for Script {
             cycle,
             computed_at_unix_nanos: computed(cycle),
             total,
-            ..Default::default()
+            next_page_token,
         }))
     }
 
