@@ -224,9 +224,9 @@ async fn texts_about_no_cluster_are_not_streamed_to_those_who_see_some() {
         error: "so does team-b".to_owned(),
         ..crate::shard::decision(10, "")
     });
-    let told = of_a.next_of("decisions").await.data;
+    let told = &of_a.news("decisions", 1, PATIENCE).await[0];
     assert_eq!((&told["reason"], &told["error"]), (&"".into(), &"".into()), "{told}");
-    assert_eq!(of_all.next_of("decisions").await.data["reason"], "prod-b flaps");
+    assert_eq!(of_all.news("decisions", 1, PATIENCE).await[0]["reason"], "prod-b flaps");
 }
 
 #[tokio::test]

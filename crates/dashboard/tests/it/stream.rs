@@ -163,7 +163,7 @@ async fn decisions_are_followed_from_where_the_shard_says_that_its_log_ends() {
     stubs.shard.script.head.send_replace(1);
     let viewed = Viewed::start(stubs.config()).await;
     let mut reader = Reader::open(&viewed, "decisions", None).await;
-    assert_eq!(reader.next_of("decisions").await.data["sequence"], "2");
+    assert_eq!(reader.news("decisions", 1, PATIENCE).await[0]["sequence"], "2");
 }
 
 /// Notices of needs come from the same watch as summaries.
@@ -173,7 +173,7 @@ async fn who_follows_needs_alone_is_told_as_well() {
     stubs.shard.set(Mood::Failing);
     let viewed = Viewed::start(stubs.config()).await;
     let mut reader = Reader::open(&viewed, "needs:shard-0", None).await;
-    let failed = reader.next_of("source").await.data;
+    let failed = &reader.news("source", 1, PATIENCE).await[0];
     assert_eq!(
         (&failed["topic"], &failed["state"]),
         (&"needs:shard-0".into(), &"failed".into()),
