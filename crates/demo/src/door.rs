@@ -81,7 +81,10 @@ pub(crate) fn write(
 async fn answer(State(door): State<Arc<Door>>, request: Request) -> Response {
     let shown = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     if shown != Some(&door.bearer) {
-        return refuse(StatusCode::UNAUTHORIZED, "use the demo's kubeconfig");
+        // kubectl itself sends no token where there is no TLS.
+        let text = "use the demo's kubeconfig, with kubectl-bigfleet; \
+                    `demo --kubernetes` has real API servers for kubectl";
+        return refuse(StatusCode::UNAUTHORIZED, text);
     }
     if request.method() != Method::GET {
         return refuse(StatusCode::FORBIDDEN, "the demo's clusters are to be read only");

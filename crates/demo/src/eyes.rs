@@ -11,10 +11,11 @@ use bigfleet_net::{grpc, message_limits, rule::Rule, tls::Security};
 use bigfleet_wire::v1alpha1::{
     CycleSummary, DecisionRecord, ExplainNeedRequest, ExplainNeedResponse, InspectNeedsRequest,
     ListMachinesRequest, ListSessionsRequest, ListShardReportsRequest, MachineView, NeedView,
-    RaftStatusRequest, RaftStatusResponse, SessionView, SetActuationRequest, ShardReportSnapshot,
-    WatchDecisionsRequest, WatchSummaryRequest, coordinator_client::CoordinatorClient,
-    inspect_needs_response::Frame, shard_admin_client::ShardAdminClient,
-    shard_observe_client::ShardObserveClient, shard_read_client::ShardReadClient,
+    ProviderEntry, RaftStatusRequest, RaftStatusResponse, SessionView, SetActuationRequest,
+    ShardReportSnapshot, UpsertProviderRequest, WatchDecisionsRequest, WatchSummaryRequest,
+    coordinator_client::CoordinatorClient, inspect_needs_response::Frame,
+    shard_admin_client::ShardAdminClient, shard_observe_client::ShardObserveClient,
+    shard_read_client::ShardReadClient,
 };
 use tokio::{
     sync::broadcast,
@@ -76,6 +77,7 @@ struct ShardEye {
 #[derive(Clone)]
 struct ReplicaEye {
     channel: Channel,
+    admin: Channel,
     seen: Arc<Mutex<ReplicaSeen>>,
 }
 
@@ -118,8 +120,11 @@ impl Eyes {
             this.shards.push(eye);
         }
         for addr in replicas {
-            let channel = grpc::connect_lazy(addr, reader, Rule::coordinators())?;
-            let eye = ReplicaEye { channel, seen: Arc::default() };
+            let eye = ReplicaEye {
+                channel: grpc::connect_lazy(addr, reader, Rule::coordinators())?,
+                admin: grpc::connect_lazy(addr, admin, Rule::coordinators())?,
+                seen: Arc::default(),
+            };
             tasks.spawn(eye.clone().look());
             this.replicas.push(eye);
         }
@@ -152,6 +157,20 @@ impl Eyes {
             }
         }
         Vec::new()
+    }
+
+    /// Tells whoever leads of a provider.
+    pub(crate) async fn register(&self, provider: &ProviderEntry) -> Result<(), Status> {
+        let mut refused = Status::unavailable("nobody was asked");
+        for replica in &self.replicas {
+            let mut rpc = CoordinatorClient::new(replica.admin.clone());
+            let request = UpsertProviderRequest { provider: Some(provider.clone()) };
+            match timeout(PATIENCE, rpc.upsert_provider(request)).await.map_err(late)? {
+                Ok(_) => return Ok(()),
+                Err(status) => refused = status,
+            }
+        }
+        Err(refused)
     }
 
     /// The last decisions, oldest first.

@@ -7,7 +7,7 @@ use std::{
 
 use bigfleet_net::{shutdown::Shutdown, tls::Security};
 use bigfleet_provider_sim::{Freeze, Selector, SetStock};
-use bigfleet_wire::v1alpha1::{ActuationMode, MachineState};
+use bigfleet_wire::v1alpha1::{ActuationMode, MachineState, ProviderEntry};
 use futures_util::future::join_all;
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -157,12 +157,28 @@ impl Fleet {
     /// Everybody answers: a leader, shards with machines, a session for each cluster.
     pub(crate) async fn until_up(&self) -> Result<(), Error> {
         let deadline = Instant::now() + PATIENCE;
-        while let Some(missing) = self.missing() {
+        loop {
+            let missing = match self.missing() {
+                Some(missing) => missing,
+                None => match self.register().await {
+                    Ok(()) => return Ok(()),
+                    Err(status) => format!("the coordinator knows no providers: {status}"),
+                },
+            };
             self.check().await?;
             if Instant::now() > deadline {
                 return Err(Error::NotReady { seconds: PATIENCE.as_secs(), missing });
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Says where machines come from, as whoever runs a fleet does.
+    async fn register(&self) -> Result<(), tonic::Status> {
+        for (site, supply) in SITES.iter().zip(&self.supplies) {
+            let (name, address) = (site.name.to_owned(), supply.addr.clone());
+            let provider = ProviderEntry { name, address, region: String::new() };
+            self.eyes.register(&provider).await?;
         }
         Ok(())
     }

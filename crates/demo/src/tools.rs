@@ -14,8 +14,8 @@ pub(crate) fn call(tool: &str) -> String {
     }
     let optimised = folder.is_some_and(|folder| folder.ends_with("release"));
     match env::var_os("CARGO") {
-        Some(_) if optimised => format!("cargo run -q --release --bin {tool} --"),
-        Some(_) => format!("cargo run -q --bin {tool} --"),
+        Some(_) if optimised => format!("cargo run --release --bin {tool} --"),
+        Some(_) => format!("cargo run --bin {tool} --"),
         None => tool.to_owned(),
     }
 }

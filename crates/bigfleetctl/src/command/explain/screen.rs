@@ -1,6 +1,6 @@
 //! What `explain` prints: a pure function of the shard's answer.
 
-use std::fmt::Write as _;
+use std::{cmp::Reverse, fmt::Write as _};
 
 use bigfleet_model::Quantity;
 use bigfleet_wire::v1alpha1::{
@@ -109,7 +109,8 @@ fn pieces(need: &CapacityNeed) -> String {
         let all = nanos(need.aggregate_resources.get(name)?)?;
         Some((all.div_euclid(unit) + i128::from(all.rem_euclid(unit) > 0), name))
     });
-    each.max().map_or_else(
+    // Of equals the first by name, as the dashboard has it.
+    each.max_by_key(|(count, name)| (*count, Reverse(*name))).map_or_else(
         || "—".to_owned(),
         |(count, name)| format!("{count} by {name} (estimate; machines, not pods)"),
     )
