@@ -80,6 +80,11 @@ impl ConfigFile {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !required => String::new(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let problem =
+                    format!("is not there, and {VARIABLE} names it; correct or unset the variable");
+                return Err(Error::Config { path: path.to_owned(), problem });
+            }
             Err(source) => return Err(Error::file(path)(source)),
         };
         let config =

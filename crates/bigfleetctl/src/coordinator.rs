@@ -240,5 +240,11 @@ impl Tried {
 
 /// The transport's own words say little.
 fn reachable(message: &str) -> &str {
-    if message.is_empty() { "no connection" } else { message }
+    if message.is_empty() {
+        "no connection"
+    } else if message.contains("h2 protocol error") {
+        "it does not answer as gRPC does; if it speaks TLS, give --tls-cert, --tls-key and --tls-ca"
+    } else {
+        message
+    }
 }

@@ -1,8 +1,11 @@
 //! The `bigfleetctl` binary.
 
-use std::process::ExitCode;
+use std::{
+    io::{ErrorKind, Write as _, stderr},
+    process::ExitCode,
+};
 
-use bigfleetctl::{cli, console::Console, run};
+use bigfleetctl::{Error, cli, console::Console, run};
 
 fn main() -> ExitCode {
     let cli = cli::parse();
@@ -19,7 +22,11 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("bigfleetctl: {error}");
+            // Who has closed the pipe wants to read no more, not even this.
+            let closed = matches!(&error, Error::Write(why) if why.kind() == ErrorKind::BrokenPipe);
+            if !closed {
+                let _ = writeln!(stderr(), "bigfleetctl: {error}");
+            }
             ExitCode::from(error.exit_code())
         }
     }

@@ -1,9 +1,12 @@
 //! The `kubectl-bigfleet` binary, which kubectl finds on the PATH.
 
-use std::process::ExitCode;
+use std::{
+    io::{ErrorKind, Write as _, stderr, stdout},
+    process::ExitCode,
+};
 
 use clap::Parser as _;
-use kubectl_bigfleet::{cli::Cli, run};
+use kubectl_bigfleet::{Error, cli::Cli, run};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -11,11 +14,15 @@ fn main() -> ExitCode {
         .enable_all()
         .build()
         .map_err(Into::into)
-        .and_then(|runtime| runtime.block_on(run(cli, &mut std::io::stdout())));
+        .and_then(|runtime| runtime.block_on(run(cli, &mut stdout())));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("kubectl bigfleet: {error}");
+            // Who has closed the pipe wants to read no more, not even this.
+            let closed = matches!(&error, Error::Io(why) if why.kind() == ErrorKind::BrokenPipe);
+            if !closed {
+                let _ = writeln!(stderr(), "kubectl bigfleet: {error}");
+            }
             ExitCode::FAILURE
         }
     }

@@ -47,7 +47,7 @@ pub enum Error {
     },
 
     /// A listener could not be opened.
-    #[error("cannot listen on {addr}: {source}")]
+    #[error("cannot listen on {addr}: {source}{}", in_use(source))]
     Listen {
         /// The address as written.
         addr: String,
@@ -95,5 +95,13 @@ impl Error {
     #[must_use]
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::PartialTls { .. } | Self::TlsRequired)
+    }
+}
+
+/// What to do where somebody else listens.
+fn in_use(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => "; end whoever listens there, or give another address",
+        _ => "",
     }
 }

@@ -152,6 +152,8 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         let taken = ListenAddr::all_interfaces(port).bind().await.unwrap_err();
-        assert!(taken.to_string().starts_with(&format!("cannot listen on :{port}")), "{taken}");
+        let taken = taken.to_string();
+        assert!(taken.starts_with(&format!("cannot listen on :{port}")), "{taken}");
+        assert!(taken.ends_with("give another address"), "{taken}");
     }
 }

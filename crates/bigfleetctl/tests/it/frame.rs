@@ -1,6 +1,6 @@
 //! Flags, configuration, exit codes.
 
-use std::fs;
+use std::{fs, process::Command};
 
 use crate::rig::{Ctl, coordinator, lead};
 
@@ -55,6 +55,16 @@ async fn completion_knows_every_shell() {
         let script = Ctl::bare().run(&["completion", shell]).await.ok();
         assert!(script.contains("list-shard-reports"), "{shell}");
     }
+}
+
+/// As after `2>&1 | head`.
+#[test]
+fn who_has_closed_the_pipe_is_told_nothing() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bigfleetctl"));
+    command.args(["completion", "bash"]).stderr(writer.try_clone().unwrap()).stdout(writer);
+    assert_eq!(command.status().unwrap().code(), Some(1), "it ends, and does not panic");
 }
 
 #[tokio::test]
