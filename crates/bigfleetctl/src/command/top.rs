@@ -54,8 +54,9 @@ pub(super) async fn run(
             "standard output is not a terminal; use `top --once` or `status`".to_owned(),
         ));
     }
-    let shards = watched(fleet, console, args).await?;
+    let (shards, known) = watched(fleet, console, args).await?;
     let mut model = Model::new(fleet.security.tls().is_none());
+    model.known = known;
     let (sender, mut events) = mpsc::channel(1024);
     for shard in &shards {
         model.apply(Event::Known(shard.name.clone(), shard.addr.clone()));
@@ -72,13 +73,14 @@ pub(super) async fn run(
     ended
 }
 
+/// The shards to watch, and how many there are.
 async fn watched(
     fleet: &mut Fleet,
     console: &mut Console,
     args: &Args,
-) -> Result<Vec<Shard>, Error> {
+) -> Result<(Vec<Shard>, usize), Error> {
     if args.shard.shard.is_some() || args.shard.shard_addr.is_some() {
-        return Ok(vec![shards::select(fleet, console, &args.shard).await?]);
+        return Ok((vec![shards::select(fleet, console, &args.shard).await?], 1));
     }
     let addresses = shards::addresses(fleet, console).await?;
     if addresses.len() > MOST {
@@ -90,7 +92,8 @@ async fn watched(
     let dial = |(id, addr): (&String, &String)| {
         Shard::dial(Some(id), addr, &fleet.security, fleet.timeout)
     };
-    addresses.iter().take(MOST).map(dial).collect()
+    let shards: Result<_, Error> = addresses.iter().take(MOST).map(dial).collect();
+    Ok((shards?, addresses.len()))
 }
 
 async fn once(
@@ -107,7 +110,13 @@ async fn once(
         }
     }
     model.apply(Event::Now(when::now()));
-    console.text(&text(&model, PAPER.0, PAPER.1))
+    console.text(&text(&model, PAPER.0, PAPER.1))?;
+    if model.told().next().is_none() {
+        return Err(Error::Failed(
+            "no shard has told of a cycle; `bigfleetctl doctor` looks for the reason".to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 async fn live(

@@ -294,3 +294,18 @@ fn top_of_a_lost_shard_on_a_small_terminal() {
     model.apply(Event::Down);
     insta::assert_snapshot!(top::text(&model, 80, 24));
 }
+
+#[test]
+fn top_counts_no_shard_that_is_silent() {
+    let mut model = watched();
+    model.apply(Event::Lost(text("shard-1"), text("connection refused")));
+    model.known = 200;
+    let head = |model: &Model| top::text(model, 120, 12).lines().next().unwrap().to_owned();
+    assert!(head(&model).contains("1 of 200 shards  669 machines  $48.50/h"), "{}", head(&model));
+    model.apply(Event::Lost(text("shard-0"), text("connection refused")));
+    assert!(
+        head(&model).contains("0 of 200 shards answer  — machines  $—/h declared  — needs unmet"),
+        "{}",
+        head(&model)
+    );
+}

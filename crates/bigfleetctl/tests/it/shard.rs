@@ -95,8 +95,11 @@ async fn needs_machines_sessions_and_decisions() {
     child.kill().await.unwrap();
 
     let top = ctl.run(&["top", "--once"]).await.ok();
-    assert!(top.contains("1 shards  12 machines") && top.contains("active"), "{top}");
+    assert!(top.contains("1 shard  12 machines") && top.contains("active"), "{top}");
     shard.stop().await;
+    let nobody = ctl.run(&["top", "--once"]).await;
+    assert!(nobody.out.contains("0 of 1 shards answer  — machines"), "{nobody:?}");
+    assert!(nobody.code == 1 && nobody.err.contains("doctor"), "{nobody:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

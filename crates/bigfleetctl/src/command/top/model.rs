@@ -44,6 +44,8 @@ pub struct Pane {
 pub struct Model {
     /// Whether identities are not checked.
     pub plaintext: bool,
+    /// Shards that there are, of which some may not be watched.
+    pub known: usize,
     /// The time, in unix nanoseconds.
     pub now: i64,
     /// Shards by id.
@@ -65,7 +67,10 @@ impl Model {
     /// Takes in what happened.
     pub fn apply(&mut self, event: Event) {
         match event {
-            Event::Known(id, address) => self.shards.entry(id).or_default().address = address,
+            Event::Known(id, address) => {
+                self.shards.entry(id).or_default().address = address;
+                self.known = self.known.max(self.shards.len());
+            }
             Event::Summary(id, summary) => {
                 let pane = self.shards.entry(id).or_default();
                 pane.summary = Some(*summary);
@@ -89,6 +94,13 @@ impl Model {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.shards.values().all(|pane| pane.summary.is_some() || pane.lost.is_some())
+    }
+
+    /// The last cycles of shards that still tell them. What a lost one told is no part of
+    /// what the fleet comes to now.
+    pub fn told(&self) -> impl Iterator<Item = &CycleSummary> {
+        let living = self.shards.values().filter(|pane| pane.lost.is_none());
+        living.filter_map(|pane| pane.summary.as_ref())
     }
 
     /// Whether somebody has seen enough.

@@ -75,20 +75,30 @@ fn lines(buffer: &Buffer) -> String {
 }
 
 fn headline(frame: &mut Frame<'_>, area: Rect, model: &Model) {
-    let summaries = || model.shards.values().filter_map(|pane| pane.summary.as_ref());
-    let machines: i32 = summaries().map(machine_count).sum();
-    let dollars: f64 = summaries().map(hourly).fold(0.0, |all, one| all + one);
-    let unmet: i32 = summaries().map(|summary| summary.needs_unmet).sum();
-    let line = format!(
-        "bigfleet  {}  {} shards  {machines} machines  ${dollars:.2}/h declared  {unmet} needs unmet",
-        when::instant(model.now),
-        model.shards.len(),
-    );
+    let line = format!("bigfleet  {}  {}", when::instant(model.now), sums(model));
     let mut lines = vec![Line::styled(line, BOLD)];
     if model.plaintext {
         lines.push(Line::raw("UNAUTHENTICATED TRANSPORT: plaintext, identities are not checked"));
     }
     frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// Of the shards that tell, and how many those are. Where none does, nothing is known: a 0
+/// would say that there is nothing.
+fn sums(model: &Model) -> String {
+    let told = model.told().count();
+    let shards = match (told, model.known) {
+        (1, 1) => "1 shard".to_owned(),
+        (told, known) if told == known => format!("{known} shards"),
+        (told, known) => format!("{told} of {known} shards"),
+    };
+    if told == 0 {
+        return format!("{shards} answer  — machines  $—/h declared  — needs unmet");
+    }
+    let machines: i32 = model.told().map(machine_count).sum();
+    let dollars: f64 = model.told().map(hourly).fold(0.0, |all, one| all + one);
+    let unmet: i32 = model.told().map(|summary| summary.needs_unmet).sum();
+    format!("{shards}  {machines} machines  ${dollars:.2}/h declared  {unmet} needs unmet")
 }
 
 fn machine_count(summary: &CycleSummary) -> i32 {
