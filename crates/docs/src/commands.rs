@@ -3,7 +3,9 @@
 use crate::{page::Page, reference::flags::Helps};
 
 /// Ways to call a binary, and its name.
-const CALLS: [(&str, &str); 5] = [
+const CALLS: [(&str, &str); 7] = [
+    ("cargo run --release --bin bigfleetctl -- ", "bigfleetctl "),
+    ("cargo run --release --bin kubectl-bigfleet -- ", "kubectl-bigfleet "),
     ("cargo run --release -p bigfleet-dashboard -- ", "bigfleet-web-dashboard "),
     ("cargo run --release -p bigfleetctl -- ", "bigfleetctl "),
     ("cargo run --release -p bigfleet-provider-sim -- ", "bigfleet-provider-sim "),
@@ -16,7 +18,7 @@ const CALLS: [(&str, &str); 5] = [
 pub fn named(page: &Page) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for block in &page.blocks {
-        let shell = ["", "console", "sh", "bash"].contains(&block.language());
+        let shell = ["", "console", "sh", "bash", "text"].contains(&block.language());
         let joined = block.text.replace("\\\n", " ");
         for line in joined.lines().filter(|_| shell) {
             let line = line.trim_start_matches("$ ");
@@ -33,15 +35,35 @@ pub fn named(page: &Page) -> Vec<(usize, String)> {
 
 /// The words as a call of one of our binaries, if they are one.
 fn command(words: &str) -> Option<String> {
-    let words = words.trim().trim_end_matches(['&', ';']).trim_end();
+    let words = called(words.trim().trim_end_matches(['&', ';']).trim_end());
     for (call, binary) in CALLS {
         if let Some(rest) = words.strip_prefix(call) {
             return Some(format!("{binary}{rest}"));
         }
     }
     let first = words.split_whitespace().next()?;
-    let ours = first == "bigfleet" || first == "bigfleetctl" || first.starts_with("bigfleet-");
+    let ours = ["bigfleet", "bigfleetctl", "kubectl-bigfleet"].contains(&first)
+        || first.starts_with("bigfleet-");
     (ours && words.contains(' ')).then(|| words.to_owned())
+}
+
+/// Without the label of a line that a program printed, and without variables set for the call.
+fn called(words: &str) -> &str {
+    let is_set = |word: &str| {
+        let name = word.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
+    };
+    let mut rest = words;
+    while let Some((_, after)) = rest.split_once(' ').filter(|(first, _)| is_set(first)) {
+        rest = after.trim_start();
+    }
+    // A label and a variable: `terminal   BIGFLEET_CONFIG=… cargo run …`.
+    match rest.split_once(' ').map(|(_, after)| after.trim_start()) {
+        Some(after) if rest == words && after.split(' ').next().is_some_and(is_set) => {
+            called(after)
+        }
+        _ => rest,
+    }
 }
 
 /// Words as a shell splits them; what is quoted is one word, and no flag.
@@ -130,12 +152,26 @@ mod tests {
     }
 
     #[test]
+    fn what_a_program_prints_to_be_typed_is_a_command() {
+        let words = "terminal   BIGFLEET_CONFIG=/x/y A=b cargo run --release --bin bigfleetctl -- top";
+        assert_eq!(command(words).as_deref(), Some("bigfleetctl top"));
+        assert_eq!(command("see BIGFLEET_CONFIG=/x"), None);
+        assert_eq!(command("X=1 bigfleet shard").as_deref(), Some("bigfleet shard"));
+    }
+
+    #[test]
     fn commands_are_found_in_blocks_and_in_the_text() {
         let text = "`bigfleetctl top` and `bigfleetctl`\n\n```\nkubectl bigfleet why x | cat # y\n\
+                    kubectl-bigfleet --context=b why\n\
                     cargo run --release -- shard \\\n  --id a &\n```\n\n```yaml\nbigfleet: x\n```\n";
         let page = Page::of(PathBuf::from("x.md"), text.to_owned());
         let found: Vec<String> = named(&page).into_iter().map(|(_, command)| command).collect();
-        let expected = ["kubectl-bigfleet why x", "bigfleet shard    --id a", "bigfleetctl top"];
+        let expected = [
+            "kubectl-bigfleet why x",
+            "kubectl-bigfleet --context=b why",
+            "bigfleet shard    --id a",
+            "bigfleetctl top",
+        ];
         assert_eq!(found, expected);
     }
 }

@@ -48,7 +48,7 @@ async fn bigfleetctl_finds_the_fleet_by_the_file_that_the_demo_names() {
         (vec!["top", "--once"], ["shard-0", "shard-1"]),
         (vec!["status"], ["coordinator-0", "shard-1"]),
         (vec!["needs", "--shard=shard-1"], ["cluster-c", "100000"]),
-        (vec!["decisions", "--shard=shard-0"], ["Bootstrap", "cluster-a"]),
+        (vec!["decisions", "--shard", "shard-0", "-o", "wide"], ["Bootstrap", "cluster-a"]),
     ] {
         let output = ctl(&demo, &args).await;
         let printed = text(&output.stdout);

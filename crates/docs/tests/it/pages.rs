@@ -159,7 +159,7 @@ fn every_page_that_shows_a_console_is_run() {
 }
 
 /// Pages that show commands outside of consoles, and why nobody runs them here.
-const SHOWN_ONLY: [(&str, &str); 14] = [
+const SHOWN_ONLY: [(&str, &str); 15] = [
     ("CONTRIBUTING.md", "builds and tests: CI itself"),
     ("README.md", "builds; what it asks is asked by the tests of the demo"),
     ("docs/bootstrap-templates.md", "flags in production; that they exist is checked"),
@@ -173,12 +173,16 @@ const SHOWN_ONLY: [(&str, &str); 14] = [
     ("docs/simulated-clouds.md", "run by the tests of these clouds"),
     ("docs/stories.md", "need a pod of the reader's own"),
     ("docs/tutorials/bring-a-provider.md", "builds"),
+    ("images/README.md", "built and started by CI; images need podman or docker"),
     ("providers", "run by CI, in a workspace of their own"),
 ];
 
 #[test]
 fn commands_that_nobody_runs_are_known() {
-    let programs = ["bigfleet", "kubectl", "helm", "cargo", "curl", "mdbook"];
+    let programs = [
+        "bigfleet", "kubectl", "helm", "cargo", "curl", "mdbook", "images/", "podman", "docker",
+        "grpcurl", "export ", "git ", "npm ", "npx ",
+    ];
     let (mut unknown, mut met) = (Vec::new(), BTreeSet::new());
     for path in page::all().unwrap() {
         let page = Page::read(&path).unwrap();
