@@ -85,15 +85,16 @@ class Demo {
 
   private async load(again = true): Promise<void> {
     try {
-      const response = await fetch(apiUrl('state'), { headers: this.headers(), signal: patient() });
+      // A browser may keep a 410 for ever, and then tells it of the next session, too.
+      const response = await fetch(apiUrl('state'), { cache: 'no-store', headers: this.headers(), signal: patient() });
       if (response.status === 401 && again) {
         // Where none can be had, the reason and when to try again stay in sight.
         if (await this.begin()) await this.load(false);
         return;
       }
       if (!response.ok) {
-        this.ended = response.status === 410;
-        this.trouble = await words(response);
+        if (response.status === 410) this.end();
+        else this.trouble = await words(response);
         return;
       }
       const state = (await response.json()) as State;
@@ -122,9 +123,25 @@ class Demo {
     return true;
   }
 
+  /** The secret is of no more use: the next visit begins anew. */
+  private end(): void {
+    this.ended = true;
+    this.trouble = this.refused = null;
+    this.follow();
+    try {
+      sessionStorage.removeItem(KEY);
+    } catch {
+      // As above.
+    }
+  }
+
+  /** Another session; nothing of the one before is left in it. */
   async renew(): Promise<void> {
     this.ended = false;
     this.session = null;
+    this.state = null;
+    this.decisions = [];
+    this.trouble = this.refused = null;
     await this.start();
   }
 
@@ -137,8 +154,8 @@ class Demo {
         body: JSON.stringify(body),
         signal: patient(),
       });
-      if (response.status === 410) this.ended = true;
-      if (!response.ok && !quiet) this.refused = await words(response);
+      if (response.status === 410) this.end();
+      else if (!response.ok && !quiet) this.refused = await words(response);
     } catch {
       if (!quiet) this.refused = 'the demo does not answer';
     }

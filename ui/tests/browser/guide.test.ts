@@ -155,6 +155,24 @@ describe('the guide', () => {
     await page.locator('[data-state="failed"]').getByText('the demo does not answer').waitFor();
   });
 
+  it('says how long nothing was heard', async () => {
+    await page.clock.install();
+    await page.goto(stub.url('/'));
+    await page.clock.runFor(500);
+    await seen('Owned bare metal');
+    expect(await page.getByText(/stale/).count()).toBe(0);
+    await page.clock.runFor(17_000);
+    await seen(/^stale: nothing heard for 1[67] s$/);
+    stub.tell('state', moving());
+    await page.getByText(/stale/).waitFor({ state: 'detached' });
+  });
+
+  it('says what the demo itself cannot do', async () => {
+    state.demo.problem = 'the dashboard has ended: address in use';
+    await page.goto(stub.url('/'));
+    await page.getByRole('alert').getByText('the dashboard has ended: address in use').waitFor();
+  });
+
   it('begins a session of a hosted demo and carries its secret', async () => {
     let known = false;
     stub.override = (path) => {

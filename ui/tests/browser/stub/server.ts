@@ -19,7 +19,8 @@ const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'self'; frame-ancestors 'none'; form-action 'self'";
 
 export type Answer = { status?: number; body: unknown } | 'hang';
-export type Handler = (path: string, query: URLSearchParams) => Answer | undefined;
+/** `bearer` is the secret that a request carries. */
+export type Handler = (path: string, query: URLSearchParams, bearer?: string) => Answer | undefined;
 
 export class Stub {
   fleet = new Fleet();
@@ -95,7 +96,7 @@ export class Stub {
 
   private api(path: string, query: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
     this.asked.push(path + (query.size > 0 ? `?${query}` : ''));
-    const special = this.override(path, query);
+    const special = this.override(path, query, request.headers.authorization?.replace(/^Bearer /, ''));
     if (special === 'hang') return;
     if (request.method === 'POST') return this.post(path, request, response, special);
     if (path === 'stream' && special === undefined) return this.stream(request, response);
