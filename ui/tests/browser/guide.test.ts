@@ -55,6 +55,25 @@ describe('the guide', () => {
     ).toBe(true);
   });
 
+  it('keeps them in sight in a narrow window, too', async () => {
+    await page.setViewportSize({ width: 900, height: 700 });
+    await page.goto(stub.url('/'));
+    await seen('Owned bare metal');
+    for (const part of [0, 0.5, 1]) {
+      await page.evaluate((part) => scrollTo(0, document.body.scrollHeight * part), part);
+      const found = await page.getByRole('complementary').evaluate((node) => {
+        const { left, right, top, bottom } = node.getBoundingClientRect();
+        const at = [left + 2, (left + right) / 2, right - 2].map((x) =>
+          node.contains(document.elementFromPoint(x, (top + bottom) / 2)),
+        );
+        return { inside: top >= 0 && bottom <= innerHeight, uncovered: !at.includes(false), high: bottom - top };
+      });
+      expect(found, `at ${part} of the page`).toMatchObject({ inside: true, uncovered: true });
+      expect(found.high, 'room is left for the rest').toBeLessThan(120);
+    }
+    await accessible(page, 'guide narrow');
+  });
+
   it('takes several clicks on a stepper for one wish', async () => {
     await page.goto(stub.url('/'));
     const more = page.getByRole('button', { name: 'More batch in Cluster A' });
