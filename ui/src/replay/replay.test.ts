@@ -198,7 +198,7 @@ describe('machines of a recording', () => {
   });
   it('are counted only where all of them are there', async () => {
     const path = 'machines?limit=500&shard=shard-3&state=configured';
-    expect(await (await recorded(null)).get(path)).toMatchObject({ total: 1, machines: [row] });
+    expect(await (await recorded(null)).get(path)).toMatchObject({ total: 1, cycle: 9, machines: [row] });
     expect(await (await recorded('m-1')).get(path)).toMatchObject({ total: null, machines: [row] });
   });
   it.each(['machines?shard=shard-3&page=m-1', 'machines?shard=shard-3&node=ip-10', 'topology?domainsPage=rack-9'])(

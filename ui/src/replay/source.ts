@@ -138,7 +138,7 @@ export class ReplaySource implements Source {
     }
     if (newest === undefined) return undefined;
     const body = bodyOf(newest) as MachinesAnswer;
-    return { rows: body.machines, more: (body.next ?? null) !== null };
+    return { rows: body.machines, more: (body.next ?? null) !== null, cycle: body.cycle };
   }
 
   private machineList(query: Query): object | undefined {
@@ -165,7 +165,7 @@ export class ReplaySource implements Source {
     const last = this.upTo(query.shard).at(-1);
     // Of more machines than were recorded nobody knows how many match.
     const total = recorded?.more ? null : machines.length;
-    return { shard: query.shard ?? '', cycle: last?.cycle ?? 1, total, next: null, machines };
+    return { shard: query.shard ?? '', cycle: recorded?.cycle ?? last?.cycle ?? 1, total, next: null, machines };
   }
 
   private byState(shard?: string): Record<string, number> {
@@ -274,6 +274,8 @@ interface RecordedMachines {
   rows: MachineView[];
   /** The shard had more. */
   more: boolean;
+  /** Of the shard then: 0 before its first. */
+  cycle: number;
 }
 
 const AGELESS = { sampledAtUnixNanos: null, scrapeIntervalSeconds: null };

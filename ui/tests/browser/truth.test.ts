@@ -148,6 +148,29 @@ describe('an answer', () => {
     expect(download.suggestedFilename()).toBe('decisions-shard-0.jsonl');
     await seen(/^not read to the end: \d+ saved$/);
   });
+  it.each([
+    ['/shards/shard-0', 'No cluster has spoken to this shard.', 'sessions', 'prod-eu'],
+    ['/decisions?shard=shard-0', /there are none/, 'decisions', 'create for'],
+    ['/', 'No decisions yet.', 'decisions', 'create for'],
+  ])('of a shard before its first cycle is not that there is nothing: %s', async (path, nothing, route, something) => {
+    await page.clock.install();
+    let cycle = 0;
+    stub.override = (at, search) => {
+      const { body } = stub.plain(at, search) as { body: object };
+      if (at === route && cycle === 0) return { body: { ...body, [route]: [] } };
+      return at === 'machines' ? { body: { ...body, cycle } } : undefined;
+    };
+    await page.goto(stub.url(path));
+    await page.locator('[data-state="rebuilding"]').waitFor();
+    expect(await shown(nothing)).toBe(0);
+    // It is asked again, although no event of the stream says that a cycle is over.
+    await page.clock.runFor(500);
+    await until('a stream', () => path.startsWith('/shards') || stub.streams.size === 1);
+    cycle = 1;
+    await page.clock.runFor(11_000);
+    await seen(something);
+    expect(await page.locator('[data-state="rebuilding"]').count()).toBe(0);
+  });
   it('of one shard that fails does not hide what the others tell', async () => {
     stub.override = (path) =>
       path === 'decisions' ? { status: 502, body: { error: 'shard-0 timed out' } } : undefined;
