@@ -4,7 +4,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Decisions, Finops, ShardReports, Shards, Topology } from '../../src/api/types';
+import type { Decisions, Finops, FinopsShard, ShardReports, Shards, Topology } from '../../src/api/types';
 import { ARTEFACTS } from './browser';
 import { browser, page, query, seen, stub, until } from './session';
 import { Fleet, FULL } from './stub/fleet';
@@ -85,6 +85,24 @@ describe('unknown is not zero', () => {
     await page.getByRole('button', { name: 'Read again' }).click();
     await until('both are asked again', () => asked() === before + 2);
     await money.locator('.stale').waitFor({ state: 'detached' });
+  });
+  it.each([
+    [200_000, /^first 200,000 machines$/, 'Beyond the first 200,000 machines'],
+    [null, /^first machines$/, 'Beyond the first machines'],
+  ])('in the flags of machines that were not looked at: first %s', async (machines, chip, beyond) => {
+    patch<FinopsShard>('finops/shard', () => ({ truncated: true, machines, rows: [], redFlags: [] }));
+    await page.goto(stub.url('/finops?shard=shard-0'));
+    const flags = page.getByRole('region', { name: 'Red flags of shard-0' });
+    await flags.getByText('not checked').waitFor();
+    await flags.getByText(beyond).waitFor();
+    await seen(chip);
+    for (const nothing of [/No red flag is up in this shard/, /This shard has no machines/])
+      expect(await shown(nothing), String(nothing)).toBe(0);
+  });
+  it('in the machines of a viewer who may see none', async () => {
+    patch<FinopsShard>('finops/shard', () => ({ machines: null, rows: [], redFlags: [] }));
+    await page.goto(stub.url('/finops?shard=shard-0'));
+    await seen('This shard has no machines that you may see.');
   });
   it('in what a bar of money says of its parts', async () => {
     patch<Finops>('finops/snapshot', () => ({ dollarsPerHour: { spot: { configured: 0.3 } } }));
