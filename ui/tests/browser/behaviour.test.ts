@@ -230,7 +230,7 @@ describe('ways around', () => {
     await seen('first 46 of 90,000');
     await page.locator('main select').nth(1).selectOption('prod-us');
     await until('the server picks', () => stub.asked.some((path) => path.startsWith('needs?cluster=prod-us')));
-    await page.getByText('first 46 of 90,000').waitFor({ state: 'detached' });
+    await page.getByText(/^first 46 of 90,000$/).waitFor({ state: 'detached' });
   });
 });
 

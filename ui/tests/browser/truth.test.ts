@@ -4,10 +4,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Decisions, Finops, FinopsShard, ShardReports, Shards, Topology } from '../../src/api/types';
+import type { Decisions, Finops, FinopsShard, Needs, ShardReports, Shards, Topology } from '../../src/api/types';
+import { formatQuery } from '../../src/route/url';
 import { ARTEFACTS } from './browser';
 import { browser, page, query, seen, stub, until } from './session';
 import { Fleet, FULL } from './stub/fleet';
+import type { Answer } from './stub/server';
 
 const gone = (text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor({ state: 'detached' });
 const shown = (text: string | RegExp): Promise<number> => page.getByText(text).filter({ visible: true }).count();
@@ -296,9 +298,74 @@ describe('filters', () => {
     await seen('first 46 of 90,000');
     const choice = page.locator('main select').nth(1);
     await choice.selectOption('prod-us');
-    await gone('first 46 of 90,000');
+    await gone(/^first 46 of 90,000$/);
     await choice.selectOption('prod-eu');
     await seen('shard-0 · prod-eu');
+  });
+});
+
+describe('of more needs than can be had at once', () => {
+  const TOTAL = 90_000;
+  /** The first answer has a few of all; those of a cluster can be had, and may be too many, too. */
+  function first(few: number, ofCluster?: Answer): void {
+    stub.override = (path, search) => {
+      if (path !== 'needs') return undefined;
+      if (search.get('cluster') !== null) return ofCluster;
+      const body = stub.plain(path, search).body as Needs;
+      return { body: { ...body, needs: body.needs.slice(0, few), totalNeeds: TOTAL } };
+    };
+  }
+  /** One past the cut. */
+  function link(cluster: string, changes: object = {}): string {
+    const { clusterId, profileFingerprint, need } = stub.fleet.need(26);
+    return stub.url(
+      '/needs' +
+        formatQuery({
+          shard: 'shard-0',
+          cluster,
+          need: profileFingerprint,
+          group: need.group,
+          of: clusterId,
+          ...changes,
+        }),
+    );
+  }
+
+  it.each(['*', 'prod-us'])('a link finds one past the cut, with cluster=%s', async (cluster) => {
+    first(20);
+    await page.goto(link(cluster));
+    await page.getByRole('dialog', { name: 'Need of prod-us' }).getByText('rank 23 of 46').waitFor();
+    expect(await shown(/The need of this link/)).toBe(0);
+    expect(query('cluster')).toBe(cluster);
+  });
+  it('a link to one that is in none says so', async () => {
+    first(20);
+    await page.goto(link('*', { need: 'gone' }));
+    await seen('The need of this link is not among those of the last cycle.');
+  });
+  it('a link that names no cluster is said to be past the cut', async () => {
+    first(20);
+    await page.goto(link('*', { of: undefined }));
+    await seen('The need of this link is not among the first 20 of 90,000.');
+  });
+  it('a link into a cluster that is cut, too, says of which part it is', async () => {
+    first(20, { body: { ...stub.fleet.needs('shard-0', 'prod-us', 3), totalNeeds: 30_000 } });
+    await page.goto(link('*'));
+    await seen('The need of this link is not among the first 3 of 30,000 of its cluster.');
+  });
+  it('a link into a cluster that cannot be had says why', async () => {
+    first(20, { status: 502, body: { error: 'shard-0 timed out' } });
+    await page.goto(link('*'));
+    await seen(/not among the first 20 of 90,000, and those of its cluster cannot be had: shard-0 timed out/);
+  });
+  it('the clusters and which has the most unmet are told as of a part', async () => {
+    first(20);
+    await page.goto(stub.url('/needs'));
+    await seen('clusters are those of the first 20 of 90,000 needs');
+    await until('one is preselected', () => query('cluster') !== null);
+    const options = await page.locator('main select').nth(1).locator('option').allInnerTexts();
+    expect(options.filter((text) => / \(at least \d+ unmet\)$/.test(text)).length).toBeGreaterThan(1);
+    expect(options.filter((text) => / \(\d/.test(text))).toEqual([]);
   });
 });
 
