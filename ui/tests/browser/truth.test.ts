@@ -4,7 +4,16 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Decisions, Finops, FinopsShard, Needs, ShardReports, Shards, Topology } from '../../src/api/types';
+import type {
+  AvailableCapacity,
+  Decisions,
+  Finops,
+  FinopsShard,
+  Needs,
+  ShardReports,
+  Shards,
+  Topology,
+} from '../../src/api/types';
 import { formatQuery } from '../../src/route/url';
 import { ARTEFACTS } from './browser';
 import { browser, page, query, seen, stub, until } from './session';
@@ -110,6 +119,12 @@ describe('unknown is not zero', () => {
     patch<Finops>('finops/snapshot', () => ({ dollarsPerHour: { spot: { configured: 0.3 } } }));
     await page.goto(stub.url('/finops'));
     await page.locator('[title="spot: $0.30/h"]').waitFor();
+  });
+  it('in the hints of clusters that were not asked', async () => {
+    patch<AvailableCapacity>('available-capacity', () => ({ clusters: [], total: 300, next: 'prod-eu' }));
+    await page.goto(stub.url('/available-capacity'));
+    await seen('None of these clusters has a hint.');
+    expect(await shown('No cluster has a hint.')).toBe(0);
   });
   it('in a list that was cut short', async () => {
     patch('clusters/prod-eu', () => ({ requestsTruncated: true }));
