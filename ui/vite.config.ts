@@ -18,6 +18,6 @@ export default defineConfig({
     },
   },
   worker: { format: 'es' },
-  test: { include: ['src/**/*.test.ts', 'scripts/pictures/webp.test.ts'], environment: 'node' },
+  test: { include: ['src/**/*.test.ts', 'scripts/*.test.ts', 'scripts/pictures/webp.test.ts'], environment: 'node' },
   server: { proxy: { '/api': 'http://127.0.0.1:8080' } },
 });

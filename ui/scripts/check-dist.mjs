@@ -1,8 +1,10 @@
-// The committed dist must be what the sources build, file by file and byte by byte.
+// The committed dist must be what the sources build, file by file and byte by byte, and within the
+// budget: whoever built it may not have waited for the word on that.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { withinBudget } from './size.mjs';
 
 const fresh = mkdtempSync(join(tmpdir(), 'bigfleet-ui-'));
 const files = (dir, base = dir) =>
@@ -28,6 +30,7 @@ try {
     );
     process.exitCode = 1;
   } else console.log(`dist is current: ${have.length} files`);
+  if (!withinBudget('dist')) process.exitCode = 1;
 } finally {
   rmSync(fresh, { recursive: true, force: true });
 }
