@@ -14,9 +14,9 @@ const KINDS: Record<string, string> = {
   '.css': 'text/css',
   '.svg': 'image/svg+xml',
 };
-/** What the real server sends; the app must live with it. */
+/** What the real server sends; the app must live with it. Its last word is where frames may come from. */
 const CSP =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'self'; frame-ancestors 'none'; form-action 'self'";
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'self'; frame-ancestors 'none'; form-action 'self'; frame-src ";
 
 export type Answer = { status?: number; body: unknown } | 'hang';
 /** `bearer` is the secret that a request carries. */
@@ -29,6 +29,8 @@ export class Stub {
   /** Whether `/stream` is served. */
   streaming = true;
   base = '/';
+  /** Whose pages may be framed: those of Grafana, where it is wired. */
+  frames = "'none'";
   /** The app that it serves. */
   page = 'index.html';
   readonly asked: string[] = [];
@@ -55,6 +57,7 @@ export class Stub {
     this.override = () => undefined;
     this.streaming = true;
     this.base = '/';
+    this.frames = "'none'";
     this.asked.length = 0;
     this.posts.length = 0;
     for (const stream of this.streams) stream.end();
@@ -91,7 +94,7 @@ export class Stub {
     const kind = KINDS[extname(name)] ?? 'application/octet-stream';
     let body: Buffer | string = readFileSync(name);
     if (kind.startsWith('text/html')) body = body.toString().replace('<base href="/">', `<base href="${this.base}">`);
-    response.writeHead(200, { 'content-type': kind, 'content-security-policy': CSP }).end(body);
+    response.writeHead(200, { 'content-type': kind, 'content-security-policy': CSP + this.frames }).end(body);
   }
 
   private api(path: string, query: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
