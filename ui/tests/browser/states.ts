@@ -51,6 +51,10 @@ export const STATES: Record<string, (stub: Stub) => void> = {
       }),
       'shard-reports': () => ({ rebuilding: true, reports: [], silentShards: ['shard-0'] }),
       whatif: () => ({ cycle: 0, computedAtUnixNanos: null, satisfied: false, picks: [], victims: [] }),
+      sessions: () => ({ sessions: [] }),
+      decisions: () => ({ decisions: [] }),
+      'finops/shard': () => ({ cycle: 0, computedAtUnixNanos: null, machines: 0, rows: [], redFlags: [] }),
+      'finops/savings': () => ({ decisions: 0, compared: 0, savedPerHour: 0, rows: [] }),
     });
   },
   empty: (stub) => {
@@ -98,6 +102,8 @@ export const STATES: Record<string, (stub: Stub) => void> = {
         supplyByBucket: [],
       }),
       'finops/trend': () => ({ timestamps: [], series: [] }),
+      'finops/shard': () => ({ machines: 0, rows: [], redFlags: [] }),
+      'finops/savings': () => ({ decisions: 0, compared: 0, savedPerHour: 0, rows: [] }),
     });
   },
   partial: (stub) => {
@@ -187,6 +193,17 @@ export const STATES: Record<string, (stub: Stub) => void> = {
       }),
       machines: (body) => ({ total: null, machines: body.machines }),
       decisions: () => ({ gap: true, more: true }),
+      whatif: () => ({
+        satisfied: false,
+        unmetReason: 'PRIORITY_STARVED',
+        residualDeficit: { cpu: '8' },
+        picks: [{ machineId: 'm-00001', state: 'idle', effectiveCost: null, clusterId: '', priority: 0 }],
+        // Of a cluster that the viewer may not see.
+        victims: [{ machineId: 'x-1', state: 'configured', effectiveCost: null, clusterId: null, priority: null }],
+        dollarsPerHour: null,
+        sameDomain: '',
+      }),
+      'finops/shard': () => ({ truncated: true, machines: 200_000, redFlags: [] }),
       'finops/snapshot': () => ({
         totals: {
           machines: null,

@@ -120,8 +120,9 @@ export class Fleet {
 
   clusterDetail(cluster: string): ClusterDetail {
     const many = this.size === FULL ? 2000 : 40;
+    const capacityRequests = this.size === FULL ? 20_000 : many;
     return {
-      cluster, capacityRequests: many, pendingCapacityRequests: 3, capacityRequestsByPhase: { Pending: 3, Acknowledged: many - 3 }, upcomingNodes: 24, upcomingNodesByPhase: { Ready: 19, Provisioning: 2, Registered: 1, Draining: 1, Failed: 1 },
+      cluster, capacityRequests, pendingCapacityRequests: 3, capacityRequestsByPhase: { Pending: 3, Acknowledged: capacityRequests - 3 }, upcomingNodes: 24, upcomingNodesByPhase: { Ready: 19, Provisioning: 2, Registered: 1, Draining: 1, Failed: 1 },
       requests: Array.from({ length: many }, (_, index) => ({ namespace: index % 3 ? 'shop' : 'ml', name: `web-${String(index).padStart(4, '0')}`, phase: index < 3 ? 'Pending' : 'Acknowledged', priority: index % 2 ? 1000 : 100, resources: { cpu: '2', memory: '8Gi' }, requirements: [{ key: 'topology.kubernetes.io/zone', operator: 'In', values: ['eu-west-1a'] }], interruptionPenalty: '16', reclamationPenalty: null, coLocation: index % 9 ? null : { topologyKey: 'topology.bigfleet/rack' }, satisfied: index < 3 ? null : index < 7 ? 'False' : 'True', reason: index < 3 ? null : index < 7 ? 'PriorityStarved' : 'Satisfied', message: index < 7 ? 'matching machines exist but went to needs ahead of it' : null, createdAt: new Date(this.now - index * 61_000).toISOString() })),
       nodes: Array.from({ length: 24 }, (_, index) => ({ name: `un-m-${index}`, machineId: `m-${String(index).padStart(5, '0')}`, phase: index === 0 ? 'Failed' : index < 3 ? 'Provisioning' : index === 3 ? 'Draining' : 'Ready', nodeName: index < 3 ? null : `node-${index}`, providerId: `sim://${index}`, instanceType: TYPES[index % 5] as string, zone: ZONES[index % 3] as string, resources: { cpu: '8' }, lastError: index === 0 ? 'launch failed: InsufficientInstanceCapacity' : null, createdAt: new Date(this.now - index * 3600_000).toISOString() })),
       requestsTruncated: this.size === FULL, nodesTruncated: false, ...this.answer(),
@@ -133,7 +134,7 @@ export class Fleet {
       cluster: this.cluster(index), error: null as string | null,
       capacities: TYPES.slice(0, 4).map((type, place) => ({ name: `avc-${type}`, resources: { cpu: '32', memory: '128Gi' }, availableCount: [120, 14, 3, 0][place] as number, availability: ['High', 'Medium', 'Low', 'None'][place] as string, cost: ['384m', '1.536', '768m', '98.32'][place] as string, requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: [type] }, { key: 'topology.kubernetes.io/zone', operator: 'In', values: ['eu-west-1a'] }], createdAt: null })) as AvailableCapacity['clusters'][number]['capacities'],
     }));
-    return { clusters, total: clusters.length, next: null, ...this.answer() };
+    return { clusters, total: this.size.clusters, next: clusters.length < this.size.clusters ? this.cluster(clusters.length - 1) : null, ...this.answer() };
   }
 
   topology(): Topology {
@@ -239,7 +240,8 @@ export class Fleet {
   }
 
   sessions(shard: string): Sessions {
-    return { shard, sessions: CLUSTERS.map((clusterId, index) => ({ clusterId, connected: index !== 3, connectedSinceUnixNanos: (this.now - 4e6) * 1e6, lastRollupUnixNanos: (Date.now() - (index + 1) * 3000) * 1e6, needs: 12 * index, rollupsHeld: index === 2 ? 2 : 0, outboxDepth: index, lastRejection: index === 4 ? 'need 3: quantity "12x" of cpu does not parse' : '', peer: `10.0.${index}.7:51822`, protocolVersion: '1.4', features: ['need-status'] })), ...this.answer() };
+    const some = Math.min(2000, this.size.clusters);
+    return { shard, sessions: Array.from({ length: some }, (_, index) => ({ clusterId: this.cluster(index), connected: index !== 3, connectedSinceUnixNanos: (this.now - 4e6) * 1e6, lastRollupUnixNanos: (Date.now() - ((index % 5) + 1) * 3000) * 1e6, needs: 12 * index, rollupsHeld: index === 2 ? 2 : 0, outboxDepth: index, lastRejection: index === 4 ? 'need 3: quantity "12x" of cpu does not parse' : '', peer: `10.0.${index % 256}.7:51822`, protocolVersion: '1.4', features: ['need-status'] })), ...this.answer() };
   }
 
   decision(index: number): Decision {
@@ -266,7 +268,8 @@ export class Fleet {
   }
 
   whatif(shard: string): WhatIf {
-    return { shard, cycle: 18_231, computedAtUnixNanos: this.computed(), satisfied: true, reason: null, unmetReason: null, unmetDetail: null, residualDeficit: null, picks: Array.from({ length: 8 }, (_, index) => ({ machineId: `m-${String(index).padStart(5, '0')}`, state: index < 3 ? 'idle' : 'speculative', effectiveCost: 98.32, clusterId: '', priority: 0 })), victims: [{ machineId: 'm-00040', state: 'configured', effectiveCost: 98.32, clusterId: 'batch', priority: 100 }], dollarsPerHour: 491.6, sameDomain: 'rack-7', ...this.answer() };
+    const taken = this.size === FULL ? 1000 : 8;
+    return { shard, cycle: 18_231, computedAtUnixNanos: this.computed(), satisfied: true, reason: null, unmetReason: null, unmetDetail: null, residualDeficit: null, picks: Array.from({ length: taken }, (_, index) => ({ machineId: `m-${String(index).padStart(5, '0')}`, state: index < 3 ? 'idle' : 'speculative', effectiveCost: 98.32, clusterId: '', priority: 0 })), victims: [{ machineId: 'm-00040', state: 'configured', effectiveCost: 98.32, clusterId: 'batch', priority: 100 }], dollarsPerHour: 491.6, sameDomain: 'rack-7', ...this.answer() };
   }
 
   finops(): Finops {
@@ -298,7 +301,7 @@ export class Fleet {
 
   savings(shard: string): Savings {
     const rows = Array.from({ length: Math.min(500, this.size.decisions) }, (_, index) => ({ sequence: String(1099511627777n + BigInt(index)), timeUnixNanos: (this.now - index * 9000) * 1e6, cycle: 18_000 - index, kind: 'Provision', machineId: `m-${String(index).padStart(5, '0')}`, clusterId: this.cluster(index % 5), reason: 'phase1.speculative', cost: 0.16, runnerUpCost: 0.38, savedPerHour: 0.22 }));
-    return { shard, decisions: 240, compared: rows.length, savedPerHour: rows.length * 0.22, gap: false, rows, ...this.answer() };
+    return { shard, decisions: 4 * this.size.decisions, compared: this.size.decisions, savedPerHour: this.size.decisions * 0.22, gap: false, rows, ...this.answer() };
   }
 
   summary(shard: string): Summary {
