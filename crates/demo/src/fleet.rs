@@ -18,6 +18,7 @@ use crate::{
     door,
     eyes::Eyes,
     kubernetes::{self, Assets},
+    metrics::Metrics,
     part::Part,
     pki::{Material, Pki},
     ports,
@@ -204,6 +205,11 @@ impl Fleet {
             }
         }
         None
+    }
+
+    /// What a shard says in its own metrics, now.
+    pub(crate) async fn metrics(&self, number: usize) -> std::io::Result<Metrics> {
+        Metrics::read(&self.shards[number].http).await
     }
 
     /// Whether clusters are real API servers.

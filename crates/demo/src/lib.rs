@@ -21,6 +21,7 @@ mod headless;
 mod hosted;
 mod kubernetes;
 pub mod leash;
+mod metrics;
 mod part;
 mod pki;
 mod ports;

@@ -3,10 +3,12 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use bigfleet_scripted::operator::{Operator, OperatorOptions};
+use bigfleet_wire::v1alpha1::{Machine, MachineState};
+use tokio::time::{Instant, sleep};
 
 use super::{
-    record::Phase::{Act, Check},
-    stage::{Played, Stage},
+    record::Phase::{Act, Check, Precondition},
+    stage::{PATIENCE, Played, Stage, Stop},
     view::is_decided,
 };
 
@@ -16,12 +18,17 @@ const CAPPED: &str = "the reclaim cap bounds the loss per cycle";
 const STOPPED: &str = "a good roll-up stops it";
 pub(crate) const CLAIMS: &[&str] = &[HELD, CAPPED, STOPPED];
 
+/// What an alert is on (experience chapter §5).
+const GAUGE: &str = "bigfleet_shard_rollup_quarantined";
+const COUNTED: &str = "bigfleet_shard_inventory_machines";
 /// Machines that must have left before the good operator returns.
 const LEAVE: usize = 2;
 
 pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     let cluster = &stage.fleet.clusters[C];
     let shard = cluster.shard;
+    stage.step(Precondition, "the shard has counted the machines of C");
+    counted(stage, shard).await?;
     let before = stage.view().serving(C);
     stage.step(Act, "a broken operator of C takes over");
     cluster.stop_operator().await;
@@ -31,22 +38,31 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     let mut held = Vec::new();
     for number in 1..=3 {
         stage.step(Act, &format!("it sends empty roll-up {number}"));
-        broken.roll_up(Vec::new()).await?;
+        let answer = broken.roll_up(Vec::new()).await?;
         let gauge = stage
             .until_within(Duration::from_secs(20), &mut |view| {
                 let seen =
                     view.shards[shard].sessions.iter().find(|it| it.cluster_id == cluster.name);
                 let held = seen.map_or(0, |session| session.rollups_held);
                 let due = if number < 3 { number } else { 0 };
-                if held == due { Ok(held) } else { Err(format!("{held} held, not {due}")) }
+                if held == due {
+                    Ok(held)
+                } else {
+                    Err(format!("{held} held, not {due}, after {answer:?}"))
+                }
             })
             .await?;
+        // The session's view is what a reader asks for; the gauge is what rings at night.
+        let own = stage.fleet.metrics(shard).await?.sum(GAUGE, Some(("cluster", &cluster.name)));
+        if own != Some(f64::from(gauge)) {
+            stage.claim(HELD, false, format!("the session says {gauge}, the gauge {own:?}"));
+        }
         held.push(gauge);
         if number < 3 && stage.view().serving(C) != before {
             stage.claim(HELD, false, "machines left while it was held");
         }
     }
-    stage.claim(HELD, held == [1, 2, 0], format!("the gauge said {held:?}"));
+    stage.claim(HELD, held == [1, 2, 0], format!("session and gauge said {held:?}"));
     stage.step(Check, "machines leave one by one");
     stage
         .until(|view| {
@@ -85,6 +101,25 @@ pub(crate) async fn play(stage: &Stage<'_>) -> Played {
     // One may have been decided between the roll-up and the look at it.
     stage.claim(STOPPED, late <= 1, format!("{late} machines left after it"));
     Ok(())
+}
+
+/// Waits until the shard has counted all machines that serve: it holds what empties a cluster of
+/// ten or more, and counts them once a second at most.
+async fn counted(stage: &Stage<'_>, shard: usize) -> Played {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let view = stage.look().await?;
+        let serve = |it: &&Machine| it.state() == MachineState::Configured;
+        let serving = view.machines(shard).filter(serve).count() as f64;
+        let counted = stage.fleet.metrics(shard).await?.sum(COUNTED, Some(("state", "configured")));
+        if counted == Some(serving) {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err(Stop(format!("{serving} machines serve, the shard counts {counted:?}")));
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
 }
 
 /// How many machines were told to leave, by cycle.
