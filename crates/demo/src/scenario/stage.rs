@@ -96,9 +96,14 @@ impl<'a> Stage<'a> {
         lock(&self.guards).push((claim, Box::new(guard)));
     }
 
-    /// Lets the guards of a claim go; they said nothing, or the claim has failed.
-    pub(crate) fn relieve(&self, claim: &'static str, detail: impl Into<String>) {
+    /// Lets the guards of a claim go; what they had to say stays said.
+    pub(crate) fn release(&self, claim: &'static str) {
         lock(&self.guards).retain(|(guarded, _)| *guarded != claim);
+    }
+
+    /// The same, and the claim holds unless it has failed.
+    pub(crate) fn relieve(&self, claim: &'static str, detail: impl Into<String>) {
+        self.release(claim);
         self.claim(claim, true, detail);
     }
 
