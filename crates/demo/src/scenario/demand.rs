@@ -84,6 +84,10 @@ pub(crate) mod moved {
 
 /// +24 units in C, then drop.
 pub(crate) mod burst {
+    use std::collections::BTreeSet;
+
+    use bigfleet_wire::v1alpha1::{DecisionRecord, MachineState::Idle};
+
     use super::*;
 
     const COMMITTED: &str = "committed machines first, then cloud";
@@ -98,25 +102,36 @@ pub(crate) mod burst {
         let site = &SITES[shard];
         let units = level(C, BATCH) + level(C, PRODUCTION) + UNITS;
         let over = units as usize - site.committed();
+        let free: BTreeSet<String> = stage
+            .view()
+            .general(shard, Idle)
+            .into_iter()
+            .filter(|machine| !is_rented(machine))
+            .map(|machine| machine.id.clone())
+            .collect();
         stage.step(Act, "demand in C rises by 24");
+        stage.mark();
         stage.demand(C, BATCH, level(C, BATCH) + UNITS);
         stage.step(Check, "all of it runs");
         stage.until(|view| view.all_run(C)).await?;
         let view = stage.view();
-        let idle = view.general(shard, bigfleet_wire::v1alpha1::MachineState::Idle);
-        let unused: Vec<&str> = idle
-            .iter()
-            .filter(|machine| !is_rented(machine))
-            .map(|machine| machine.id.as_str())
+        let of_shard: Vec<DecisionRecord> = stage
+            .decisions()
+            .into_iter()
+            .filter(|it| it.shard == shard)
+            .map(|it| it.record)
             .collect();
+        let early = early(&free, &of_shard);
+        let unused = view.general(shard, Idle).into_iter().filter(|it| !is_rented(it)).count();
         let rented = view.rented(shard).len();
         let detail = format!(
             "{} of {} committed machines in use, {rented} rented for {over} units, ${:.2}/h",
-            site.committed() - unused.len(),
+            site.committed() - unused,
             site.committed(),
             view.dollars()
         );
-        stage.claim(COMMITTED, unused.is_empty() && rented == over, detail);
+        let holds = early.is_none() && !free.is_empty() && unused == 0 && rented == over;
+        stage.claim(COMMITTED, holds, early.unwrap_or(detail));
         if stage.guided {
             stage.pass(std::time::Duration::from_secs(3)).await?;
         }
@@ -145,6 +160,24 @@ pub(crate) mod burst {
             .await?;
         stage.claim(FREE, true, "$0.00/h");
         Ok(())
+    }
+
+    /// A purchase in a cycle that left a machine idle that is paid for anyway. Decisions of one
+    /// cycle are told by machine, so that only the cycle says what was decided before what.
+    pub(super) fn early(
+        committed: &BTreeSet<String>,
+        decisions: &[DecisionRecord],
+    ) -> Option<String> {
+        let decided = |kind: &'static str| {
+            decisions.iter().filter(move |it| it.kind == kind && it.of_sequence == 0)
+        };
+        let bought = decided("Provision").min_by_key(|it| it.cycle)?;
+        let taken: BTreeSet<&str> = decided("Bootstrap")
+            .filter(|it| it.cycle <= bought.cycle)
+            .map(|it| it.machine_id.as_str())
+            .collect();
+        let idle = committed.iter().find(|id| !taken.contains(id.as_str()))?;
+        Some(format!("{} was bought while {idle} was idle", bought.machine_id))
     }
 }
 
@@ -317,7 +350,32 @@ pub(crate) mod preemption {
 
 #[cfg(test)]
 mod tests {
+    use bigfleet_wire::v1alpha1::DecisionRecord;
+
     use super::*;
+
+    #[test]
+    fn nothing_is_bought_in_a_cycle_that_leaves_a_committed_machine_idle() {
+        let decided = |cycle, kind: &str, machine: &str| DecisionRecord {
+            cycle,
+            kind: kind.to_owned(),
+            machine_id: machine.to_owned(),
+            ..DecisionRecord::default()
+        };
+        let free = ["own-1", "own-2"].map(str::to_owned).into();
+        let first = decided(4, "Bootstrap", "own-1");
+        let bought = decided(5, "Provision", "cloud-1");
+        // In the same cycle, and told after it.
+        let second = decided(5, "Bootstrap", "own-2");
+        let good = [first.clone(), bought.clone(), second.clone()];
+        assert_eq!(burst::early(&free, &good), None);
+        assert_eq!(burst::early(&free, std::slice::from_ref(&first)), None, "nothing was bought");
+        let early = Some("cloud-1 was bought while own-2 was idle".to_owned());
+        let late = DecisionRecord { cycle: 6, ..second };
+        assert_eq!(burst::early(&free, &[first.clone(), bought.clone(), late.clone()]), early);
+        let outcome = DecisionRecord { cycle: 5, of_sequence: 1, ..late };
+        assert_eq!(burst::early(&free, &[first, bought, outcome]), early, "that is no decision");
+    }
 
     #[test]
     fn graces_are_those_of_the_engine_chapter() {
