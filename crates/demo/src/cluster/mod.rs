@@ -372,6 +372,15 @@ impl Cluster {
         })
     }
 
+    /// The same of one workload.
+    pub(crate) fn running_of(&self, workload: Workload) -> BTreeSet<String> {
+        self.caches.pods.with(|pods| {
+            let running = pods.values().filter(|pod| pod.running && !pod.leaving);
+            let mine = running.filter(|pod| pod.workload == workload);
+            mine.map(|pod| pod.uid.clone()).collect()
+        })
+    }
+
     /// Ends everything.
     pub(crate) async fn stop(&self) {
         self.stop_parts().await;

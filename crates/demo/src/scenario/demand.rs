@@ -2,7 +2,7 @@
 
 use super::{
     baseline::level,
-    record::Phase::{Act, Check, Precondition},
+    record::Phase::{Act, Check},
     stage::{Played, Stage},
     view::{View, is_decided, is_rented},
 };
@@ -16,7 +16,6 @@ const B: usize = 1;
 const C: usize = 2;
 const BATCH: Workload = Workload::Plain(Class::Batch);
 const PRODUCTION: Workload = Workload::Plain(Class::Production);
-const CRITICAL: Workload = Workload::Plain(Class::Critical);
 
 /// Drop demand in A, raise it in B.
 pub(crate) mod moved {
@@ -252,102 +251,6 @@ pub(super) fn reason(need: &bigfleet_wire::v1alpha1::NeedView) -> String {
     }
 }
 
-/// Full fleet, then critical.
-pub(crate) mod preemption {
-    use bigfleet_wire::v1alpha1::MachineState::Configured;
-
-    use super::*;
-
-    const PREEMPTS: &str = "lower work makes room for critical pods";
-    const GRACE: &str = "grace follows the priority gap";
-    const ONLY_BATCH: &str = "only batch is short";
-    pub(crate) const CLAIMS: &[&str] = &[PREEMPTS, GRACE, ONLY_BATCH];
-
-    const CRITICAL_UNITS: u32 = 8;
-
-    pub(crate) async fn play(stage: &Stage<'_>) -> Played {
-        let shard = stage.fleet.clusters[A].shard;
-        let total = SITES[shard].general();
-        stage.step(Precondition, "batch and production fill every machine of the shard");
-        stage.demand(B, BATCH, 0);
-        stage.demand(A, BATCH, MOST);
-        let rest = total as u32 - MOST - level(B, PRODUCTION);
-        stage.demand(A, PRODUCTION, rest);
-        stage
-            .until(|view| {
-                let busy = view.general(shard, Configured).len();
-                view.all_run(A)?;
-                view.all_run(B)?;
-                if busy == total { view.resting() } else { Err(format!("{busy} of {total} work")) }
-            })
-            .await?;
-        stage.step(Act, "B asks for 8 critical units");
-        stage.mark();
-        stage.demand(B, CRITICAL, CRITICAL_UNITS);
-        stage.step(Check, "all critical and production pods run");
-        stage
-            .until(|view| {
-                view.all_run(B)?;
-                let production = view.pods(A, PRODUCTION);
-                match production.settled() {
-                    true => Ok(()),
-                    false => Err(format!("{} of {rest} production run in A", production.running)),
-                }
-            })
-            .await?;
-        let preempts: Vec<_> =
-            stage.decisions().into_iter().filter(|it| is_decided(it, "Preempt")).collect();
-        stage.claim(PREEMPTS, !preempts.is_empty(), format!("{} machines", preempts.len()));
-        let gap = |it: &crate::eyes::Decision| {
-            i64::from(it.record.preemptor_priority) - i64::from(it.record.priority)
-        };
-        let wrong = preempts.iter().find(|it| it.record.grace_seconds != grace(gap(it)));
-        let detail = match wrong {
-            Some(it) => {
-                let record = &it.record;
-                format!("{}: gap {}, grace {} s", record.machine_id, gap(it), record.grace_seconds)
-            }
-            None => graces(&preempts),
-        };
-        stage.claim(GRACE, wrong.is_none(), detail);
-        stage.step(Check, "only batch is short");
-        stage
-            .until(|view| {
-                let unmet = view.unmet();
-                let higher = unmet.iter().find(|it| priority(it) > Class::Batch.priority());
-                match higher {
-                    Some(need) => Err(format!("{} lacks more than batch", need.cluster_id)),
-                    None if unmet.is_empty() => Err("nothing is short yet".to_owned()),
-                    None => Ok(()),
-                }
-            })
-            .await?;
-        let pods = stage.view().pods(A, BATCH);
-        stage.claim(ONLY_BATCH, true, format!("{} batch pods wait in A", pods.pending));
-        Ok(())
-    }
-
-    /// Engine chapter §2.
-    pub(super) const fn grace(gap: i64) -> i64 {
-        match gap {
-            900_001.. => 10,
-            500_001.. => 30,
-            100_001.. => 120,
-            _ => 600,
-        }
-    }
-
-    fn graces(preempts: &[crate::eyes::Decision]) -> String {
-        let mut counts: std::collections::BTreeMap<i64, usize> = Default::default();
-        for it in preempts {
-            *counts.entry(it.record.grace_seconds).or_default() += 1;
-        }
-        let texts: Vec<String> =
-            counts.iter().map(|(grace, count)| format!("{count} with {grace} s")).collect();
-        texts.join(", ")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use bigfleet_wire::v1alpha1::DecisionRecord;
@@ -375,22 +278,5 @@ mod tests {
         assert_eq!(burst::early(&free, &[first.clone(), bought.clone(), late.clone()]), early);
         let outcome = DecisionRecord { cycle: 5, of_sequence: 1, ..late };
         assert_eq!(burst::early(&free, &[first, bought, outcome]), early, "that is no decision");
-    }
-
-    #[test]
-    fn graces_are_those_of_the_engine_chapter() {
-        for (gap, grace) in [
-            (999_900, 10),
-            (900_001, 10),
-            (900_000, 30),
-            (500_001, 30),
-            (500_000, 120),
-            (100_001, 120),
-            (100_000, 600),
-            (99_900, 600),
-            (0, 600),
-        ] {
-            assert_eq!(preemption::grace(gap), grace, "{gap}");
-        }
     }
 }

@@ -7,6 +7,7 @@ mod clouds;
 mod crashes;
 mod demand;
 mod gang;
+mod preemption;
 pub(crate) mod record;
 mod rollups;
 pub(crate) mod stage;
@@ -78,7 +79,7 @@ static SCENARIOS: [Scenario; 15] = [
         "Preemption",
         "full fleet, then critical",
         "preempts with grace by priority gap; only batch short",
-        demand::preemption
+        preemption
     ),
     scenario!(
         "spot-interruption",
