@@ -57,9 +57,9 @@ async fn served(stage: &Stage<'_>, batch: u32) -> Played {
         .await
 }
 
-/// Pods that run, of all clusters.
-fn running(fleet: &Fleet) -> BTreeSet<String> {
-    let clusters = fleet.clusters.iter().enumerate();
+/// Pods that run, of all clusters but one.
+fn running(fleet: &Fleet, but: Option<usize>) -> BTreeSet<String> {
+    let clusters = fleet.clusters.iter().enumerate().filter(|(at, _)| Some(*at) != but);
     let pods = clusters.flat_map(|(at, cluster)| {
         cluster.running().into_iter().map(move |uid| format!("{at}/{uid}"))
     });
@@ -68,19 +68,29 @@ fn running(fleet: &Fleet) -> BTreeSet<String> {
 
 /// Fails the claim when one of the pods that run now does no more. Says how many they are.
 fn keep_running(stage: &Stage<'_>, claim: &'static str) -> usize {
-    let pods = running(stage.fleet);
+    keep(stage, claim, None)
+}
+
+/// The same, of all clusters but this one.
+fn keep_running_but(stage: &Stage<'_>, claim: &'static str, cluster: usize) {
+    keep(stage, claim, Some(cluster));
+}
+
+fn keep(stage: &Stage<'_>, claim: &'static str, but: Option<usize>) -> usize {
+    let pods = running(stage.fleet, but);
     let count = pods.len();
     stage.guard(claim, move |_, fleet| {
-        let gone = pods.difference(&running(fleet)).count();
+        let gone = pods.difference(&running(fleet, but)).count();
         (gone > 0).then(|| format!("{gone} of {count} pods are gone"))
     });
     count
 }
 
-/// Drains that were decided since the mark.
+/// Machines that were told to leave since the mark.
 fn drains(stage: &Stage<'_>) -> usize {
     let drain = |it: &Decision| is_decided(it, "Reclaim") || is_decided(it, "Preempt");
-    stage.decisions().iter().filter(|it| drain(it)).count()
+    let machines = stage.decisions().into_iter().filter(drain).map(|it| it.record.machine_id);
+    machines.collect::<BTreeSet<_>>().len()
 }
 
 /// Kill the coordinator's leader.
@@ -131,16 +141,29 @@ pub(crate) mod coordinator {
     const RESUMES: &str = "reports resume on return";
     pub(crate) const CLAIMS: &[&str] = &[CONTINUES, RESUMES];
 
+    const MORE: u32 = 4;
+
     pub(crate) async fn play(stage: &Stage<'_>) -> Played {
         stage.step(Act, "all replicas are killed");
         for node in &stage.fleet.coordinators {
             node.part.kill().await;
         }
+        let pods = keep_running(stage, CONTINUES);
+        stage.mark();
         stage.step(Check, "demand is served without any of them");
-        served(stage, level(A, BATCH) + 4).await?;
+        served(stage, level(A, BATCH) + MORE).await?;
+        let drained = drains(stage);
+        stage.claim(CONTINUES, drained == 0, format!("{drained} drains while demand rose"));
+        // What is given back may take a pod of A along, and of nobody else.
+        stage.release(CONTINUES);
+        keep_running_but(stage, CONTINUES, A);
+        stage.step(Check, "and what is not needed any more is given back");
         served(stage, level(A, BATCH)).await?;
+        stage.until(|view| view.resting()).await?;
         let gone = stage.fleet.eyes.reports().await.is_empty();
-        stage.claim(CONTINUES, gone, "4 units more, then less, with no replica running");
+        stage.claim(CONTINUES, gone, "a replica answers");
+        stage.release(CONTINUES);
+        let all = keep_running(stage, CONTINUES);
         stage.step(Act, "the replicas return");
         let back = super::super::stage::now() * 1_000_000;
         for node in &stage.fleet.coordinators {
@@ -158,9 +181,20 @@ pub(crate) mod coordinator {
             if Instant::now() > deadline {
                 return Err(Stop(format!("{fresh} shards have reported")));
             }
+            stage.look().await?;
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         stage.claim(RESUMES, true, "both shards have reported since");
+        // A few cycles more: whoever leads again must not have anything drained.
+        stage.pass(Duration::from_secs(1)).await?;
+        let drained = drains(stage);
+        let detail = format!("{drained} drains for {MORE} units less");
+        stage.claim(CONTINUES, drained == MORE as usize, detail);
+        let detail = format!(
+            "{MORE} units more, then less, with no replica running; {pods} pods run on, then \
+             {all}, no drain but of what was not needed"
+        );
+        stage.relieve(CONTINUES, detail);
         Ok(())
     }
 }
