@@ -238,6 +238,7 @@ impl Fleet {
         }
         for (number, site) in SITES.iter().enumerate() {
             self.thaw(number, &Selector::default())?;
+            self.supplies[number].closed.to([]);
             for cloud in [site.cheap_cloud(), site.dear_cloud()] {
                 for zone in site.zones(cloud) {
                     self.stock(number, zone, u32::MAX)?;

@@ -15,6 +15,7 @@ mod error;
 mod eyes;
 pub mod flags;
 mod fleet;
+mod front;
 mod guide;
 mod guided;
 mod headless;

@@ -13,7 +13,10 @@ use bigfleet_provider_sim::{
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 
-use crate::Error;
+use crate::{
+    Error,
+    front::{Closed, Front},
+};
 
 /// The type of every machine but those with GPUs.
 pub(crate) const GENERAL: &str = "sim.8x32";
@@ -25,7 +28,7 @@ pub(crate) const RACK: usize = 16;
 pub(crate) const RACKS: usize = 2;
 
 /// How long a failed machine is left as it is.
-pub(crate) const FAILED_HOLD: Duration = Duration::from_secs(2);
+const FAILED_HOLD: Duration = Duration::from_secs(2);
 
 /// What one shard's provider has.
 #[derive(Clone, Debug)]
@@ -192,6 +195,8 @@ fn quantities(all: &[(&str, &str)]) -> BTreeMap<String, String> {
 pub(crate) struct Supply {
     /// What a scenario does to its clouds.
     pub(crate) controls: Controls,
+    /// Machines whose purchase is refused at the door.
+    pub(crate) closed: Closed,
     /// Where shards reach it.
     pub(crate) addr: String,
     stop: Shutdown,
@@ -220,7 +225,9 @@ impl Supply {
         let kit = Kit::start(fleet.cloud, store, config, readiness.clone()).await?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let addr = listener.local_addr()?.to_string();
-        let grpc = GrpcServer::new(security, readiness).add_service(kit.service().into_server());
+        let closed = Closed::default();
+        let front = Front::new(kit.service(), closed.clone());
+        let grpc = GrpcServer::new(security, readiness).add_service(front.into_server());
         let (stop, name) = (Shutdown::new(), site.name);
         let until = stop.clone();
         let task = tokio::spawn(async move {
@@ -229,7 +236,7 @@ impl Supply {
             }
             kit.stop().await;
         });
-        Ok(Self { controls, addr, stop, task })
+        Ok(Self { controls, closed, addr, stop, task })
     }
 
     /// Ends it.

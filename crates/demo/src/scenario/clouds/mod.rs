@@ -1,5 +1,6 @@
 //! Scenarios of clouds that misbehave.
 
+mod backoff;
 pub(crate) mod brown_out;
 pub(crate) mod spot;
 pub(crate) mod stock_out;
