@@ -1,20 +1,22 @@
 //! The demo for visitors: a fleet each, for as long as somebody is there.
 
+mod client;
 mod memory;
 mod table;
 
 use std::{
     collections::HashMap,
     io::Write as _,
+    net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use axum::{
     Router,
-    extract::{Request, State},
+    extract::{ConnectInfo, Request, State},
     http::{
-        HeaderValue, StatusCode,
+        HeaderMap, HeaderValue, StatusCode,
         header::{AUTHORIZATION, RETRY_AFTER},
     },
     response::{IntoResponse, Response},
@@ -23,7 +25,7 @@ use axum::{
 use bigfleet_dashboard::Assets;
 use bigfleet_net::shutdown::Shutdown;
 use serde_json::json;
-use table::{Memory, Refusal, Secret, Table};
+use table::{Memory, PER_CLIENT, Refusal, Secret, Table};
 use tokio::time::Instant;
 use tower::Service as _;
 
@@ -39,6 +41,7 @@ use crate::{
 
 /// Between two looks at who has left.
 const LOOK: Duration = Duration::from_secs(1);
+const OVER: &str = "the session is over; POST /api/session for another";
 
 /// One visitor's fleet.
 struct Tenant {
@@ -90,6 +93,7 @@ pub(crate) async fn run(flags: &DemoFlags, stop: &Shutdown) -> Result<(), Error>
     let app =
         Router::new().route("/api/session", post(open)).fallback(dispatch).with_state(host.clone());
     let until = stop.clone();
+    let app = app.into_make_service_with_connect_info::<SocketAddr>();
     let serving = axum::serve(server.listener, app)
         .with_graceful_shutdown(async move { until.requested().await });
     tokio::select! {
@@ -150,7 +154,16 @@ impl Host {
     }
 }
 
-async fn open(State(host): State<Arc<Host>>) -> Response {
+async fn open(
+    State(host): State<Arc<Host>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    headers: HeaderMap,
+) -> Response {
+    let client = client::client(peer.ip(), &headers);
+    // Before anything is handed out: whoever comes first must not have them all.
+    if let Some(wait) = lock(&host.table).may_not_begin(client, Instant::now()) {
+        return enough(wait);
+    }
     let show = match hand_out(&host.warm, host.fits()) {
         Ok(show) => show,
         // One is being started.
@@ -171,17 +184,27 @@ async fn open(State(host): State<Arc<Host>>) -> Response {
             () = until.requested() => {}
         }
     });
-    let ends = wall(lock(&host.table).begin(secret.clone(), now), now);
+    let ends = wall(lock(&host.table).begin(secret.clone(), client, now), now);
     let tenant = Tenant { show, guide, calls, stop, ends };
     lock(&host.tenants).insert(secret.clone(), tenant);
     answer(StatusCode::CREATED, &json!({"session": secret, "endsAtUnixMs": ends}))
 }
 
-/// Says when to try again.
 fn full(wait: Duration) -> Response {
+    later(StatusCode::SERVICE_UNAVAILABLE, "no fleet is free", wait)
+}
+
+fn enough(wait: Duration) -> Response {
+    let text = format!(
+        "{PER_CLIENT} fleets run for this address already; go on with one of them, or leave one alone"
+    );
+    later(StatusCode::TOO_MANY_REQUESTS, &text, wait)
+}
+
+/// Says when to try again.
+fn later(status: StatusCode, why: &str, wait: Duration) -> Response {
     let seconds = wait.as_secs().max(1);
-    let text = format!("no fleet is free; try again in {seconds} s");
-    let mut response = refuse(StatusCode::SERVICE_UNAVAILABLE, &text);
+    let mut response = refuse(status, &format!("{why}; try again in {seconds} s"));
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     response
 }
@@ -217,7 +240,7 @@ async fn dispatch(State(host): State<Arc<Host>>, request: Request) -> Response {
     match host.touch(&secret) {
         Err(Refusal::Unknown) => return refuse(StatusCode::UNAUTHORIZED, "no such session"),
         Err(Refusal::Over) => {
-            return refuse(StatusCode::GONE, "the session is over; POST /api/session for another");
+            return refuse(StatusCode::GONE, OVER);
         }
         Ok(_) if path == "/api/heartbeat" => return StatusCode::NO_CONTENT.into_response(),
         Ok(_) => {}
@@ -225,7 +248,7 @@ async fn dispatch(State(host): State<Arc<Host>>, request: Request) -> Response {
     let calls = lock(&host.tenants).get(&secret).map(|tenant| tenant.calls.clone());
     match calls {
         Some(mut calls) => calls.call(request).await.unwrap_or_else(|never| match never {}),
-        None => refuse(StatusCode::GONE, "the session is over; POST /api/session for another"),
+        None => refuse(StatusCode::GONE, OVER),
     }
 }
 
@@ -272,6 +295,14 @@ mod tests {
         })
     }
 
+    fn peer(last: u8) -> SocketAddr {
+        ([192, 0, 2, last], 1).into()
+    }
+
+    async fn ask(host: Arc<Host>, peer: SocketAddr) -> Response {
+        open(State(host), ConnectInfo(peer), HeaderMap::new()).await
+    }
+
     /// Of 10 GiB.
     fn used(percent: u64) -> Option<Memory> {
         let total = 10 << 30;
@@ -284,8 +315,8 @@ mod tests {
         let short = host(|| used(81));
         assert_eq!(hand_out(&warm, short.fits()), Err(false));
         assert_eq!(*lock(&warm), Some("a fleet"), "it waits on");
-        lock(&short.table).begin("other".to_owned(), Instant::now());
-        let response = open(State(short)).await;
+        lock(&short.table).begin("other".to_owned(), peer(9).ip(), Instant::now());
+        let response = ask(short, peer(1)).await;
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
         let again: u64 = response.headers()[RETRY_AFTER].to_str().unwrap().parse().unwrap();
         assert!((295..=300).contains(&again), "when the next session ends: {again}");
@@ -293,7 +324,26 @@ mod tests {
         let enough = host(|| used(79));
         assert_eq!(hand_out(&warm, enough.fits()), Ok("a fleet"));
         assert_eq!(hand_out(&warm, enough.fits()), Err(true), "the next is being started");
-        assert_eq!(open(State(enough)).await.headers()[RETRY_AFTER], "5");
+        assert_eq!(ask(enough, peer(1)).await.headers()[RETRY_AFTER], "5");
+    }
+
+    #[tokio::test]
+    async fn one_client_has_so_many_fleets_and_is_told_what_to_do() {
+        let host = host(|| used(10));
+        for number in 0..PER_CLIENT {
+            lock(&host.table).begin(number.to_string(), peer(1).ip(), Instant::now());
+        }
+        let refused = ask(host.clone(), peer(1)).await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        let again: u64 = refused.headers()[RETRY_AFTER].to_str().unwrap().parse().unwrap();
+        assert!((295..=300).contains(&again), "when one of them ends: {again}");
+        let body = axum::body::to_bytes(refused.into_body(), 1_000).await.unwrap();
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        for part in ["3 fleets", "go on with one", "try again in"] {
+            assert!(text.contains(part), "{text}");
+        }
+        let other = ask(host, peer(2)).await;
+        assert_eq!(other.status(), StatusCode::SERVICE_UNAVAILABLE, "none is warm yet");
     }
 
     #[tokio::test]
@@ -304,7 +354,7 @@ mod tests {
         };
         assert_eq!(ask(None).await, StatusCode::UNAUTHORIZED);
         assert_eq!(ask(Some("Bearer other")).await, StatusCode::UNAUTHORIZED);
-        lock(&host.table).begin("mine".to_owned(), Instant::now());
+        lock(&host.table).begin("mine".to_owned(), peer(1).ip(), Instant::now());
         assert_eq!(ask(Some("Bearer mine")).await, StatusCode::GONE, "it has no fleet");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    net::IpAddr,
     time::Duration,
 };
 
@@ -15,6 +16,9 @@ const IDLE: Duration = Duration::from_secs(5 * 60);
 pub(super) const EACH: u64 = 300 * 1024 * 1024;
 /// Percent of the memory above which nobody is let in.
 const FULL: u64 = 80;
+/// Sessions of one client at once: a few people behind one address have a fleet each, and nobody
+/// has them all.
+pub(super) const PER_CLIENT: usize = 3;
 /// Sessions whose end is remembered.
 const REMEMBERED: usize = 10_000;
 
@@ -41,6 +45,7 @@ impl Memory {
 struct Session {
     began: Instant,
     beat: Instant,
+    client: IpAddr,
 }
 
 impl Session {
@@ -73,9 +78,17 @@ impl Table {
     }
 
     /// The clock of a session starts. Says when it ends in any case.
-    pub(super) fn begin(&mut self, secret: Secret, now: Instant) -> Instant {
-        self.sessions.insert(secret, Session { began: now, beat: now });
+    pub(super) fn begin(&mut self, secret: Secret, client: IpAddr, now: Instant) -> Instant {
+        self.sessions.insert(secret, Session { began: now, beat: now, client });
         now + HARD
+    }
+
+    /// When it is worth to try again for a client that has as many sessions as it may; none where
+    /// it may have one more.
+    pub(super) fn may_not_begin(&self, client: IpAddr, now: Instant) -> Option<Duration> {
+        let own = || self.sessions.values().filter(|session| session.client == client);
+        let next = own().map(|session| session.ends()).min()?;
+        (own().count() >= PER_CLIENT).then(|| wait(next, now))
     }
 
     /// Somebody is there. Says when the session ends in any case, and when if nobody stirs.
@@ -112,9 +125,12 @@ impl Table {
     /// When it is worth to try again.
     pub(super) fn next_end(&self, now: Instant) -> Duration {
         let ends = self.sessions.values().map(|session| session.ends());
-        let next = ends.min().unwrap_or(now);
-        next.saturating_duration_since(now).max(Duration::from_secs(1))
+        wait(ends.min().unwrap_or(now), now)
     }
+}
+
+fn wait(until: Instant, now: Instant) -> Duration {
+    until.saturating_duration_since(now).max(Duration::from_secs(1))
 }
 
 #[cfg(test)]
@@ -123,6 +139,8 @@ mod tests {
 
     const GIB: u64 = 1024 * 1024 * 1024;
     const MINUTE: Duration = Duration::from_secs(60);
+    const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+    const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
 
     #[test]
     fn a_fleet_is_given_only_where_all_of_them_fit() {
@@ -137,7 +155,7 @@ mod tests {
     fn a_session_ends_by_silence_or_by_the_hour() {
         let mut table = Table::default();
         let begun = Instant::now();
-        table.begin("a".to_owned(), begun);
+        table.begin("a".to_owned(), ONE, begun);
         assert_eq!(table.touch("b", begun), Err(Refusal::Unknown));
         for minute in 1..60 {
             let now = begun + MINUTE * minute;
@@ -147,10 +165,26 @@ mod tests {
         assert_eq!(table.touch("a", begun + HARD), Err(Refusal::Over));
         assert_eq!(table.expire(begun + HARD), ["a"]);
         assert_eq!(table.touch("a", begun + HARD), Err(Refusal::Over), "remembered");
-        table.begin("c".to_owned(), begun);
+        table.begin("c".to_owned(), ONE, begun);
         assert_eq!(table.next_end(begun + MINUTE), MINUTE * 4);
         assert_eq!(table.expire(begun + MINUTE * 5), ["c"], "nobody stirred");
         assert_eq!(table.len(), 0);
+    }
+
+    #[test]
+    fn nobody_has_all_fleets() {
+        let mut table = Table::default();
+        let begun = Instant::now();
+        for number in 0..PER_CLIENT as u32 {
+            let now = begun + MINUTE * number;
+            assert_eq!(table.may_not_begin(ONE, now), None, "{number}");
+            table.begin(number.to_string(), ONE, now);
+        }
+        let now = begun + MINUTE * 3;
+        assert_eq!(table.may_not_begin(ONE, now), Some(MINUTE * 2), "when the first one ends");
+        assert_eq!(table.may_not_begin(OTHER, now), None);
+        assert_eq!(table.expire(begun + MINUTE * 5), ["0"]);
+        assert_eq!(table.may_not_begin(ONE, begun + MINUTE * 5), None);
     }
 
     #[test]
@@ -158,7 +192,7 @@ mod tests {
         let mut table = Table::default();
         let begun = Instant::now();
         for hour in 0..=REMEMBERED as u32 {
-            table.begin(hour.to_string(), begun + MINUTE * hour);
+            table.begin(hour.to_string(), ONE, begun + MINUTE * hour);
             assert_eq!(table.expire(begun + MINUTE * (hour + 60)).len(), 1);
         }
         let now = begun + MINUTE * 2 * REMEMBERED as u32;
