@@ -2,6 +2,7 @@
 
 use std::{io::Write as _, sync::Arc, time::Duration};
 
+use bigfleet_dashboard::BasePath;
 use bigfleet_net::shutdown::Shutdown;
 
 use crate::{
@@ -23,7 +24,7 @@ pub(crate) async fn run(
     stop: &Shutdown,
 ) -> Result<(), Error> {
     let url = server.url.clone();
-    let board = dashboard::start(&show.fleet, stop).await?;
+    let board = dashboard::start(&show.fleet, BasePath::default(), stop).await?.url;
     let scenarios = flags.scenarios()?;
     if !flags.tui {
         let mut out = std::io::stdout();

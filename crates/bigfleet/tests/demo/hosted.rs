@@ -42,7 +42,12 @@ async fn visitors_have_a_fleet_each_and_nothing_without_their_secret() {
     assert_eq!(ask(&demo, "GET", "/", None).await.status, 200, "the page is for everybody");
     let state = ask(&demo, "GET", "/api/state", Some(&secret)).await.json();
     assert_eq!(state["demo"]["hosted"], true);
-    assert_eq!(state["demo"]["dashboardUrl"], Value::Null);
+    let board = state["demo"]["dashboardUrl"].as_str().unwrap().to_owned();
+    let page = ask(&demo, "GET", &board, None).await;
+    assert!(page.status == 200 && page.text.contains(&board), "{page:?}");
+    let shards = ask(&demo, "GET", &format!("{board}api/v1/shards"), None).await;
+    assert!(shards.status == 200 && shards.text.contains("shard-1"), "{shards:?}");
+    assert_eq!(ask(&demo, "GET", "/dashboard/00/", None).await.status, 404);
     let ends = &state["demo"]["session"];
     assert_eq!(ends["endsAtUnixMs"], first["endsAtUnixMs"]);
     assert!(ends["idleEndsAtUnixMs"].as_i64() < ends["endsAtUnixMs"].as_i64(), "{ends}");
@@ -57,6 +62,7 @@ async fn visitors_have_a_fleet_each_and_nothing_without_their_secret() {
     };
     let theirs = ask(&demo, "GET", "/api/state", Some(&other)).await.json();
     assert_ne!(pids(&state), pids(&theirs), "a fleet each");
+    assert_ne!(theirs["demo"]["dashboardUrl"], board.as_str(), "and a dashboard each");
 
     demo.process.signal("TERM").await;
     assert!(demo.process.ended().await.success(), "{}", demo.process.tail());

@@ -30,7 +30,7 @@ use tokio::time::Instant;
 use tower::Service as _;
 
 use crate::{
-    Error,
+    Error, dashboard,
     flags::DemoFlags,
     guide::{self, Guide, Server, answer, refuse},
     scenario::stage,
@@ -41,6 +41,8 @@ use crate::{
 
 /// Between two looks at who has left.
 const LOOK: Duration = Duration::from_secs(1);
+/// Under which path dashboards are; a secret follows.
+const BOARDS: &str = "/dashboard/";
 const OVER: &str = "the session is over; POST /api/session for another";
 
 /// One visitor's fleet.
@@ -48,9 +50,25 @@ struct Tenant {
     show: Arc<Show>,
     guide: Arc<Guide>,
     calls: Router,
+    board: Option<Shown>,
     stop: Shutdown,
     /// When its session ends in any case, by the wall clock.
     ends: i64,
+}
+
+/// A visitor's dashboard, behind a secret of its own: a page that is opened by a link can send
+/// none in a header, and this one only lets look.
+struct Shown {
+    secret: Secret,
+    router: Router,
+}
+
+/// A fleet without a visitor yet. All that takes time is done: whoever asks for it and leaves
+/// at once must not take it along.
+struct Waiting {
+    show: Arc<Show>,
+    board: Option<Shown>,
+    stop: Shutdown,
 }
 
 /// All of them.
@@ -60,7 +78,7 @@ struct Host {
     table: Mutex<Table>,
     tenants: Mutex<HashMap<Secret, Tenant>>,
     /// A fleet that waits for its visitor.
-    warm: Warm<Arc<Show>>,
+    warm: Warm<Waiting>,
     /// How much memory there is.
     memory: fn() -> Option<Memory>,
 }
@@ -109,7 +127,10 @@ pub(crate) async fn run(flags: &DemoFlags, stop: &Shutdown) -> Result<(), Error>
     }
     let warm = lock(&host.warm).take();
     match warm {
-        Some(warm) => warm.close().await,
+        Some(warm) => {
+            warm.stop.request();
+            warm.show.close().await
+        }
         None => Ok(()),
     }
 }
@@ -145,7 +166,11 @@ impl Host {
         loop {
             if lock(&self.warm).is_none() && self.fits() {
                 match Show::open(self.seed, true, false).await {
-                    Ok(show) => *lock(&self.warm) = Some(Arc::new(show)),
+                    Ok(show) => {
+                        let (show, stop) = (Arc::new(show), Shutdown::new());
+                        let board = board(&show, &stop).await;
+                        *lock(&self.warm) = Some(Waiting { show, board, stop });
+                    }
                     Err(error) => tracing::error!(%error, "no fleet could be started"),
                 }
             }
@@ -164,8 +189,8 @@ async fn open(
     if let Some(wait) = lock(&host.table).may_not_begin(client, Instant::now()) {
         return enough(wait);
     }
-    let show = match hand_out(&host.warm, host.fits()) {
-        Ok(show) => show,
+    let Waiting { show, board, stop } = match hand_out(&host.warm, host.fits()) {
+        Ok(waiting) => waiting,
         // One is being started.
         Err(true) => return full(Duration::from_secs(5)),
         Err(false) => return full(lock(&host.table).next_end(Instant::now())),
@@ -173,8 +198,10 @@ async fn open(
     let Ok(secret) = secret() else {
         return refuse(StatusCode::INTERNAL_SERVER_ERROR, "no secret could be drawn");
     };
-    let (stop, now) = (Shutdown::new(), Instant::now());
-    let guide = Guide::new(show.clone(), Surroundings::default(), stop.clone());
+    let now = Instant::now();
+    let path = board.as_ref().map(|board| format!("{BOARDS}{}/", board.secret));
+    let around = Surroundings { dashboard: path, session: None };
+    let guide = Guide::new(show.clone(), around, stop.clone());
     let calls = guide::router(guide.clone());
     let (playing, until) = (show.clone(), stop.clone());
     tokio::spawn(async move {
@@ -185,9 +212,22 @@ async fn open(
         }
     });
     let ends = wall(lock(&host.table).begin(secret.clone(), client, now), now);
-    let tenant = Tenant { show, guide, calls, stop, ends };
+    let tenant = Tenant { show, guide, calls, board, stop, ends };
     lock(&host.tenants).insert(secret.clone(), tenant);
     answer(StatusCode::CREATED, &json!({"session": secret, "endsAtUnixMs": ends}))
+}
+
+/// A dashboard of one fleet. Without one the rest is there all the same.
+async fn board(show: &Show, stop: &Shutdown) -> Option<Shown> {
+    let secret = secret().ok()?;
+    let path = format!("{BOARDS}{secret}/").parse().ok()?;
+    match dashboard::start(&show.fleet, path, stop).await {
+        Ok(board) => Some(Shown { secret, router: board.router }),
+        Err(error) => {
+            tracing::error!(%error, "a visitor has no dashboard");
+            None
+        }
+    }
 }
 
 fn full(wait: Duration) -> Response {
@@ -223,6 +263,26 @@ impl Host {
     }
 }
 
+impl Host {
+    /// A visitor looks at the dashboard, and so is there.
+    async fn look(&self, board: &str, request: Request) -> Response {
+        let found = lock(&self.tenants).iter().find_map(|(session, tenant)| {
+            let shown = tenant.board.as_ref().filter(|shown| shown.secret == board)?;
+            Some((session.clone(), shown.router.clone()))
+        });
+        match found {
+            Some((session, mut router)) if self.touch(&session).is_ok() => {
+                router.call(request).await.unwrap_or_else(|never| match never {})
+            }
+            Some(_) => refuse(StatusCode::GONE, OVER),
+            None => {
+                let text = "there is no such dashboard; it ends with its session, see the guide";
+                refuse(StatusCode::NOT_FOUND, text)
+            }
+        }
+    }
+}
+
 /// A moment by the wall clock, which says `now` now.
 fn wall(at: Instant, now: Instant) -> i64 {
     stage::now() + at.duration_since(now).as_millis() as i64
@@ -230,6 +290,10 @@ fn wall(at: Instant, now: Instant) -> i64 {
 
 async fn dispatch(State(host): State<Arc<Host>>, request: Request) -> Response {
     let path = request.uri().path();
+    if let Some(rest) = path.strip_prefix(BOARDS) {
+        let secret = rest.split('/').next().unwrap_or_default().to_owned();
+        return host.look(&secret, request).await;
+    }
     if !path.starts_with("/api/") {
         return guide::page::page(&host.assets, &request);
     }
@@ -344,6 +408,15 @@ mod tests {
         }
         let other = ask(host, peer(2)).await;
         assert_eq!(other.status(), StatusCode::SERVICE_UNAVAILABLE, "none is warm yet");
+    }
+
+    #[tokio::test]
+    async fn a_dashboard_is_for_whom_its_secret_was_given() {
+        let host = host(|| None);
+        for path in ["/dashboard/", "/dashboard/0123/", "/dashboard/0123/api/shards"] {
+            let response = dispatch(State(host.clone()), request(path, None)).await;
+            assert_eq!(response.status(), StatusCode::NOT_FOUND, "{path}");
+        }
     }
 
     #[tokio::test]
