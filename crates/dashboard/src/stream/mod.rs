@@ -5,6 +5,7 @@
 mod board;
 mod event;
 mod feed;
+mod hub;
 mod subscription;
 
-pub(crate) use self::{event::Topic, feed::Hub, subscription::frames};
+pub(crate) use self::{event::Topic, hub::Hub, subscription::frames};

@@ -12,7 +12,7 @@ use tokio::{
 
 use super::{
     event::{Event, Kind, frame},
-    feed::Subscriber,
+    hub::Subscriber,
 };
 use crate::auth::Viewer;
 
