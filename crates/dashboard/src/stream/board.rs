@@ -30,6 +30,8 @@ pub(super) struct Board {
     decisions: VecDeque<Arc<Event>>,
     /// Decisions up to this number are not all here.
     forgotten: u64,
+    /// Whether decisions are told at all.
+    followed: bool,
 }
 
 impl Board {
@@ -52,27 +54,39 @@ impl Board {
         event
     }
 
-    /// Nobody watched for a while: what was here is old, and decisions went by unseen.
-    pub(super) fn forget(&mut self) {
-        self.last += 1;
-        self.forgotten = self.last;
-        self.states.clear();
-        self.decisions.clear();
+    /// This is watched no more: its state will be old, and its decisions go by unseen.
+    pub(super) fn forget(&mut self, topic: &Topic, shard: Option<&str>) {
+        // Notices of needs come from summaries.
+        let needs = shard.filter(|_| *topic == Topic::Summary);
+        let needs = needs.map(|shard| Topic::Needs(shard.to_owned()));
+        let its = |of: &Topic| of == topic || needs.as_ref() == Some(of);
+        self.states.retain(|(of, at, _), _| !(its(of) && at.as_deref() == shard));
+        if *topic == Topic::Decisions {
+            self.followed = false;
+            self.decisions.retain(|event| event.shard.as_deref() != shard);
+        }
     }
 
-    /// A shard that is no more has no state.
-    pub(super) fn forget_shard(&mut self, shard: &str) {
-        self.states.retain(|(_, of, _), _| of.as_deref() != Some(shard));
+    /// Decisions are wanted. If they were not told until now, then those before are not here, not
+    /// even for somebody who was told of other topics meanwhile.
+    fn follow(&mut self) {
+        if !std::mem::replace(&mut self.followed, true) {
+            self.last += 1;
+            self.forgotten = self.last;
+        }
     }
 
     /// What a viewer of these topics must be told first, and whether they missed something.
-    pub(super) fn backlog(&self, topics: &[Topic], since: Since) -> (Vec<Arc<Event>>, bool) {
+    pub(super) fn backlog(&mut self, topics: &[Topic], since: Since) -> (Vec<Arc<Event>>, bool) {
+        let decisions = topics.contains(&Topic::Decisions);
+        if decisions {
+            self.follow();
+        }
         let seen = match since {
             Since::Seen(number) if number <= self.last => number,
             // A number that was never given is another process's.
             Since::Seen(_) | Since::New | Since::Elsewhere => 0,
         };
-        let decisions = topics.contains(&Topic::Decisions);
         let missed = match since {
             Since::New => false,
             Since::Elsewhere => true,
@@ -107,46 +121,94 @@ mod tests {
         events.iter().map(|event| event.number).collect()
     }
 
+    /// One that somebody wants decisions of, who got the first number.
+    fn followed() -> Board {
+        let mut board = Board::default();
+        board.follow();
+        board
+    }
+
     const ALL: [Topic; 2] = [Topic::Summary, Topic::Decisions];
 
     #[test]
     fn a_newcomer_gets_the_newest_state_and_no_old_decisions() {
-        let mut board = Board::default();
+        let mut board = followed();
         for topic in [Topic::Summary, Topic::Summary, Topic::Decisions] {
             board.put(event(topic, "a"));
         }
         board.put(event(Topic::Summary, "b"));
         let (events, missed) = board.backlog(&ALL, Since::New);
-        assert_eq!((numbers(&events), missed), (vec![2, 4], false));
+        assert_eq!((numbers(&events), missed), (vec![3, 5], false));
         assert!(board.backlog(&[Topic::Topology], Since::New).0.is_empty());
-        board.forget_shard("b");
-        assert_eq!(numbers(&board.backlog(&ALL, Since::New).0), [2]);
+    }
+
+    #[test]
+    fn what_is_watched_no_more_takes_nothing_else_along() {
+        let mut board = followed();
+        let needs = Topic::Needs("a".to_owned());
+        let failed = Event { kind: Kind::Source, ..event(Topic::Decisions, "a") };
+        let events = [
+            event(Topic::Summary, "a"),
+            event(needs.clone(), "a"),
+            failed,
+            event(Topic::Summary, "b"),
+        ];
+        for event in events {
+            board.put(event);
+        }
+        let all = [Topic::Summary, Topic::Decisions, needs];
+        let told = |board: &mut Board| numbers(&board.backlog(&all, Since::New).0);
+        assert_eq!(told(&mut board), [2, 3, 4, 5]);
+        board.forget(&Topic::Decisions, Some("a"));
+        assert_eq!(told(&mut board), [2, 3, 5]);
+        board.forget(&Topic::Summary, Some("a"));
+        assert_eq!(told(&mut board), [5]);
     }
 
     #[test]
     fn one_who_comes_back_gets_every_decision_since() {
-        let mut board = Board::default();
+        let mut board = followed();
         for _ in 0..5 {
             board.put(event(Topic::Decisions, "a"));
         }
-        assert!(!board.backlog(&ALL, Since::Seen(3)).1);
-        assert_eq!(numbers(&board.backlog(&ALL, Since::Seen(3)).0), [4, 5]);
-        assert!(board.backlog(&ALL, Since::Seen(5)).0.is_empty());
+        assert!(!board.backlog(&ALL, Since::Seen(4)).1);
+        assert_eq!(numbers(&board.backlog(&ALL, Since::Seen(4)).0), [5, 6]);
+        assert!(board.backlog(&ALL, Since::Seen(6)).0.is_empty());
         assert!(board.backlog(&ALL, Since::Elsewhere).1);
-        assert!(board.backlog(&ALL, Since::Seen(6)).1, "a number that was never given");
+        assert!(board.backlog(&ALL, Since::Seen(7)).1, "a number that was never given");
+    }
+
+    #[test]
+    fn who_comes_back_to_decisions_that_nobody_followed_meanwhile_is_told() {
+        let mut board = Board::default();
+        let before = board.put(event(Topic::Summary, "a")).number;
+        assert!(!board.backlog(&[Topic::Summary], Since::Seen(before)).1);
+        assert!(board.backlog(&ALL, Since::Seen(before)).1, "the first who wants them");
+        for shard in ["a", "b"] {
+            board.put(event(Topic::Decisions, shard));
+        }
+        board.forget(&Topic::Decisions, Some("a"));
+        // Another topic goes on, and a number of it says nothing about decisions.
+        let meanwhile = board.put(event(Topic::Summary, "a")).number;
+        assert!(!board.backlog(&[Topic::Summary], Since::Seen(before)).1);
+        for seen in [before, meanwhile] {
+            let (events, missed) = board.backlog(&ALL, Since::Seen(seen));
+            assert!(missed, "{seen}");
+            assert!(events.iter().all(|event| event.topic == Topic::Summary), "{events:?}");
+        }
+        let after = board.put(event(Topic::Decisions, "a")).number;
+        assert!(!board.backlog(&ALL, Since::Seen(after)).1);
     }
 
     #[test]
     fn what_was_forgotten_is_said() {
-        let mut board = Board::default();
+        let mut board = followed();
         for _ in 0..KEPT + 2 {
             board.put(event(Topic::Decisions, "a"));
         }
-        assert!(board.backlog(&ALL, Since::Seen(1)).1);
-        assert!(!board.backlog(&ALL, Since::Seen(2)).1);
-        assert_eq!(board.backlog(&ALL, Since::Seen(2)).0.len(), KEPT);
-        assert!(!board.backlog(&[Topic::Summary], Since::Seen(1)).1, "states need no history");
-        board.forget();
-        assert!(board.backlog(&ALL, Since::Seen(KEPT as u64 + 2)).1);
+        assert!(board.backlog(&ALL, Since::Seen(2)).1);
+        assert!(!board.backlog(&ALL, Since::Seen(3)).1);
+        assert_eq!(board.backlog(&ALL, Since::Seen(3)).0.len(), KEPT);
+        assert!(!board.backlog(&[Topic::Summary], Since::Seen(2)).1, "states need no history");
     }
 }

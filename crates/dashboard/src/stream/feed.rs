@@ -1,7 +1,7 @@
 //! Watching shards and the coordinator on behalf of everybody who looks.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -10,13 +10,14 @@ use bigfleet_net::shutdown::Shutdown;
 use bigfleet_wire::v1alpha1::{CycleSummary, WatchDecisionsRequest, WatchSummaryRequest};
 use tokio::{
     task::AbortHandle,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 use tonic::Request;
 
 use super::{
     event::Topic,
-    hub::{Hub, Watched, lock},
+    hub::{Hub, lock},
+    watches::{Watched, Watches, desired, of_shards},
 };
 use crate::{
     App,
@@ -28,9 +29,6 @@ use crate::{
 
 /// How often the coordinator is looked at.
 const LOOK: Duration = Duration::from_secs(10);
-
-/// Watching goes on for this long after the last viewer left: screens change.
-const LINGER: Duration = Duration::from_secs(30);
 
 /// Notices of one shard's needs come no closer than this.
 const NOTICES_APART: Duration = Duration::from_secs(2);
@@ -50,81 +48,45 @@ impl Drop for Tasks {
 
 /// Watches what is wanted until nobody has wanted anything for a while.
 pub(super) async fn supervise(app: Weak<App>, stop: Shutdown) {
-    let mut tasks = Tasks::default();
-    let mut idle_since: Option<Instant> = None;
+    let (mut tasks, mut watches) = (Tasks::default(), Watches::default());
     loop {
         let Some(app) = app.upgrade() else { return };
-        let wanted: BTreeSet<Topic> = lock(&app.hub.wanted).keys().cloned().collect();
-        let desired = desired(&app, &wanted).await;
-        if let Some(desired) = desired {
-            let gone: Vec<Watched> =
-                tasks.0.keys().filter(|watched| !desired.contains(*watched)).cloned().collect();
-            for watched in gone {
-                if let Some(task) = tasks.0.remove(&watched) {
-                    task.abort();
-                }
-                if let (topic, Some(shard)) = &watched {
-                    lock(&app.hub.board).forget_shard(shard);
-                    if *topic == Topic::Summary {
-                        app.hub.heads.send_modify(|heads| {
-                            heads.remove(shard);
-                        });
+        let asks = of_shards(lock(&app.hub.wanted).keys());
+        let listed = if asks { app.sources.shards.listed().await.ok() } else { None };
+        let mut next = Instant::now() + LOOK;
+        {
+            // Held until watches have ended, so that nobody relies on one of them meanwhile.
+            let wanted = lock(&app.hub.wanted);
+            if listed.is_some() || !of_shards(wanted.keys()) {
+                let ids = listed.iter().flat_map(|listed| listed.iter());
+                let desired = desired(wanted.keys(), ids.map(|entry| entry.shard_id.as_str()));
+                let changes = watches.settle(desired, Instant::now());
+                for watched in changes.end {
+                    if let Some(task) = tasks.0.remove(&watched) {
+                        task.abort();
                     }
+                    app.hub.forget(&watched);
                 }
+                for watched in changes.begin {
+                    let task = keep_watching(Arc::downgrade(&app), watched.clone());
+                    tasks.0.insert(watched, tokio::spawn(task).abort_handle());
+                }
+                next = watches.next_end().map_or(next, |end| end.min(next));
             }
-            for watched in desired {
-                let app = Arc::downgrade(&app);
-                tasks
-                    .0
-                    .entry(watched.clone())
-                    .or_insert_with(|| tokio::spawn(keep_watching(app, watched)).abort_handle());
-            }
-        }
-        if wanted.is_empty() {
-            let since = *idle_since.get_or_insert_with(Instant::now);
             let mut running = lock(&app.hub.running);
-            if since.elapsed() >= LINGER && lock(&app.hub.wanted).is_empty() {
+            if wanted.is_empty() && watches.is_empty() {
                 *running = false;
                 return;
             }
-        } else {
-            idle_since = None;
         }
         let hub = app.hub.clone();
         drop(app);
         tokio::select! {
-            () = sleep(LOOK) => {}
+            () = sleep_until(next) => {}
             () = hub.changed.notified() => {}
             () = stop.requested() => return,
         }
     }
-}
-
-/// What should be watched for these topics; unknown while no shard is.
-async fn desired(app: &Arc<App>, wanted: &BTreeSet<Topic>) -> Option<BTreeSet<Watched>> {
-    let mut desired = BTreeSet::new();
-    if wanted.contains(&Topic::Topology) {
-        desired.insert((Topic::Topology, None));
-    }
-    let of_shards = wanted.iter().any(|topic| *topic != Topic::Topology);
-    if !of_shards {
-        return Some(desired);
-    }
-    let listed = app.sources.shards.listed().await.ok()?;
-    for shard in listed.iter().map(|entry| &entry.shard_id) {
-        let decisions = wanted.contains(&Topic::Decisions);
-        // Its frames say as well from where on decisions are followed.
-        let summary = wanted.contains(&Topic::Summary)
-            || wanted.contains(&Topic::Needs(shard.clone()))
-            || decisions;
-        if summary {
-            desired.insert((Topic::Summary, Some(shard.clone())));
-        }
-        if decisions {
-            desired.insert((Topic::Decisions, Some(shard.clone())));
-        }
-    }
-    Some(desired)
 }
 
 /// One watch, begun again whenever it ends.

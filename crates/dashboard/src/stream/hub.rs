@@ -19,6 +19,7 @@ use super::{
     board::{Board, Since},
     event::{Event, Kind, Topic},
     feed::supervise,
+    watches::Watched,
 };
 use crate::{App, api::Refusal, source::shards::WITHIN, view::decision::Decision};
 
@@ -26,10 +27,7 @@ use crate::{App, api::Refusal, source::shards::WITHIN, view::decision::Decision}
 const MOST_VIEWERS: usize = 512;
 
 /// Events that a slow viewer may lag behind.
-const QUEUE: usize = 4_096;
-
-/// What is watched, and where.
-pub(super) type Watched = (Topic, Option<String>);
+pub(super) const QUEUE: usize = 4_096;
 
 /// Tells viewers what happens.
 #[derive(Debug)]
@@ -37,7 +35,7 @@ pub(crate) struct Hub {
     /// Tells this process's numbers from another's.
     pub(super) boot: String,
     pub(super) stop: Shutdown,
-    pub(super) board: Mutex<Board>,
+    board: Mutex<Board>,
     sender: broadcast::Sender<Arc<Event>>,
     viewers: Arc<Semaphore>,
     open: Gauge,
@@ -87,18 +85,29 @@ impl Hub {
         topics: Vec<Topic>,
         last_id: Option<&str>,
     ) -> Result<Subscriber, Refusal> {
-        let hub = &app.hub;
+        let subscriber = app.hub.join(topics, last_id)?;
+        app.hub.watch(app);
+        Ok(subscriber)
+    }
+
+    /// The same, whether or not anything is watched for them.
+    pub(super) fn join(
+        self: &Arc<Self>,
+        topics: Vec<Topic>,
+        last_id: Option<&str>,
+    ) -> Result<Subscriber, Refusal> {
         let busy = |_| Refusal::Busy(format!("{MOST_VIEWERS} viewers are connected; poll instead"));
-        let place = hub.viewers.clone().try_acquire_owned().map_err(busy)?;
-        hub.open.inc();
-        hub.want(&topics);
-        hub.watch(app);
-        let since = last_id.map_or(Since::New, |id| hub.since(id));
-        let board = lock(&hub.board);
+        let place = self.viewers.clone().try_acquire_owned().map_err(busy)?;
+        self.open.inc();
+        // Before the board is looked at: a watch that ends meanwhile is told there, and one that
+        // does not stays.
+        self.want(&topics);
+        let since = last_id.map_or(Since::New, |id| self.since(id));
+        let mut board = lock(&self.board);
         let (backlog, missed) = board.backlog(&topics, since);
-        let receiver = hub.sender.subscribe();
+        let receiver = self.sender.subscribe();
         drop(board);
-        Ok(Subscriber { hub: hub.clone(), topics, backlog, missed, receiver, _place: place })
+        Ok(Subscriber { hub: self.clone(), topics, backlog, missed, receiver, _place: place })
     }
 
     fn since(&self, id: &str) -> Since {
@@ -115,7 +124,17 @@ impl Hub {
         self.changed.notify_one();
     }
 
-    fn publish(&self, event: Event) {
+    /// Forgets what a watch told that has ended.
+    pub(super) fn forget(&self, (topic, shard): &Watched) {
+        lock(&self.board).forget(topic, shard.as_deref());
+        if let (Topic::Summary, Some(shard)) = (topic, shard) {
+            self.heads.send_modify(|heads| {
+                heads.remove(shard);
+            });
+        }
+    }
+
+    pub(super) fn publish(&self, event: Event) {
         let mut board = lock(&self.board);
         // Under the lock, so that nobody who joins now gets it twice or never.
         let _ = self.sender.send(board.put(event));
@@ -189,8 +208,6 @@ impl Hub {
         let mut running = lock(&self.running);
         if !*running {
             *running = true;
-            lock(&self.board).forget();
-            self.heads.send_replace(BTreeMap::new());
             tokio::spawn(supervise(Arc::downgrade(app), self.stop.clone()));
         }
     }

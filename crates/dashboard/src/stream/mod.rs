@@ -7,5 +7,6 @@ mod event;
 mod feed;
 mod hub;
 mod subscription;
+mod watches;
 
 pub(crate) use self::{event::Topic, hub::Hub, subscription::frames};

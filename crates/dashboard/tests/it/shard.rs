@@ -170,6 +170,15 @@ impl Shard {
         }
     }
 
+    /// Waits until decisions are watched no more.
+    pub(crate) async fn unwatched(&self) {
+        let deadline = tokio::time::Instant::now() + crate::rig::PATIENCE;
+        while self.script.decisions.receiver_count() > 0 {
+            assert!(tokio::time::Instant::now() < deadline, "somebody watches on");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// One more decision.
     pub(crate) fn decide(&self, record: DecisionRecord) {
         let _ = self.script.decisions.send(record);

@@ -13,6 +13,9 @@ use crate::{
     shard::decision,
 };
 
+/// Longer than anything is watched for nobody.
+const LONG: Duration = Duration::from_secs(60);
+
 /// One event of a stream.
 #[derive(Debug)]
 pub(crate) struct Event {
@@ -136,6 +139,66 @@ async fn one_who_comes_back_misses_nothing() {
     assert_eq!(elsewhere.next().await.unwrap().name, "reset");
 }
 
+/// Others look at something else meanwhile, or nobody at anything.
+#[tokio::test]
+async fn what_is_decided_while_a_screen_is_hidden_is_told_when_it_is_back() {
+    for others in [None, Some("summary")] {
+        let stubs = Stubs::start().await;
+        let viewed = Viewed::start(stubs.config()).await;
+        let mut reader = Reader::open(&viewed, "decisions", None).await;
+        stubs.shard.watched().await;
+        stubs.shard.decide(decision(10, "prod-a"));
+        let seen = reader.next_of("decisions").await;
+        let _other = match others {
+            Some(topics) => Some(Reader::open(&viewed, topics, None).await),
+            None => None,
+        };
+        drop(reader);
+        // What a newcomer wants is watched once it was noticed that the other left.
+        Reader::open(&viewed, "topology", None).await.next_of("topology").await;
+        stubs.shard.decide(decision(11, "prod-a"));
+        let mut again = Reader::open(&viewed, "decisions", seen.id.as_deref()).await;
+        let next = loop {
+            let event = again.next().await.unwrap();
+            assert_ne!(event.name, "reset");
+            if event.name == "decisions" {
+                break event;
+            }
+        };
+        assert_eq!(next.data["sequence"], "11", "{others:?}");
+    }
+}
+
+#[tokio::test]
+async fn who_was_away_from_decisions_for_longer_is_told_so() {
+    let stubs = Stubs::start().await;
+    let viewed = Viewed::start(stubs.config()).await;
+    let mut other = Reader::open(&viewed, "summary", None).await;
+    let mut reader = Reader::open(&viewed, "summary,decisions", None).await;
+    stubs.shard.watched().await;
+    stubs.shard.decide(decision(10, "prod-a"));
+    let seen = reader.next_of("decisions").await;
+    drop(reader);
+    // Time jumps whenever everybody waits.
+    tokio::time::pause();
+    stubs.shard.unwatched().await;
+    tokio::time::resume();
+    stubs.shard.decide(decision(11, "prod-a"));
+    stubs.shard.set_cycle(8);
+    let meanwhile = loop {
+        let summary = other.next_of("summary").await;
+        if summary.data["cycle"] == 8 {
+            break summary;
+        }
+    };
+    // A place in the stream of other topics is none in that of decisions.
+    for seen in [seen, meanwhile] {
+        let mut again = Reader::open(&viewed, "summary,decisions", seen.id.as_deref()).await;
+        assert_eq!(again.next().await.unwrap().name, "heartbeat");
+        assert_eq!(again.next().await.unwrap().name, "reset", "{seen:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_shard_that_fails_is_told_and_so_is_its_return() {
     let stubs = Stubs::start().await;
@@ -151,6 +214,15 @@ async fn a_shard_that_fails_is_told_and_so_is_its_return() {
     // Who comes later learns it as well.
     let mut late = Reader::open(&viewed, "summary", None).await;
     assert_eq!(late.next_of("source").await.data["state"], "failed");
+    // So does who comes when another's topic has ended.
+    tokio::time::pause();
+    let mut other = Reader::open(&viewed, "decisions", None).await;
+    assert_eq!(other.next_of("source").await.data["topic"], "decisions");
+    drop(other);
+    tokio::time::sleep(LONG).await;
+    tokio::time::resume();
+    let mut later = Reader::open(&viewed, "summary", None).await;
+    assert_eq!(later.next_of("source").await.data["state"], "failed");
     stubs.shard.set(Mood::Good);
     assert_eq!(reader.next_of("source").await.data["state"], "ok");
     assert_eq!(reader.next_of("summary").await.data["cycle"], 7);
