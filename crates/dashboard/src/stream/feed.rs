@@ -92,12 +92,14 @@ pub(super) async fn supervise(app: Weak<App>, stop: Shutdown) {
 /// One watch, begun again whenever it ends.
 async fn keep_watching(app: Weak<App>, watched: Watched) {
     let mut wait = RETRY.0;
-    let mut failing = false;
+    // Nobody knows until it was tried, and then both are news: who comes back may remember what
+    // an earlier watch told.
+    let mut works: Option<bool> = None;
     let mut after = 0;
     loop {
         let Some(app) = app.upgrade() else { return };
         let mut lived = || {
-            if std::mem::take(&mut failing) {
+            if works.replace(true) != Some(true) {
                 app.hub.tell_source(&watched, None);
             }
             wait = RETRY.0;
@@ -111,7 +113,7 @@ async fn keep_watching(app: Weak<App>, watched: Watched) {
             Ok(()) => "the stream ended".to_owned(),
             Err(refusal) => refusal.to_string(),
         };
-        if !std::mem::replace(&mut failing, true) {
+        if works.replace(false) != Some(false) {
             app.hub.tell_source(&watched, Some(&problem));
         }
         drop(app);
