@@ -111,3 +111,58 @@ fn heartbeat() -> Bytes {
 fn reset(reason: &str) -> Bytes {
     frame("reset", None, format!("{{\"reason\":\"{reason}\"}}").as_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{pin::pin, sync::Arc};
+
+    use bigfleet_net::shutdown::Shutdown;
+    use bigfleet_wire::v1alpha1::DecisionRecord;
+    use futures_util::StreamExt as _;
+    use prometheus_client::metrics::gauge::Gauge;
+
+    use super::{
+        super::{Hub, event::Topic, hub::QUEUE},
+        *,
+    };
+
+    fn hub() -> Arc<Hub> {
+        Arc::new(Hub::new("boot".to_owned(), Shutdown::new(), Gauge::default()))
+    }
+
+    /// What a viewer of decisions reads.
+    fn read(hub: &Arc<Hub>, viewer: Viewer) -> impl Stream<Item = String> + use<> {
+        let subscriber = hub.join(vec![Topic::Decisions], None).unwrap();
+        let text = |frame: Result<Bytes, _>| {
+            let Ok::<Bytes, Infallible>(frame) = frame;
+            String::from_utf8(frame.to_vec()).unwrap()
+        };
+        frames(subscriber, viewer, hub).map(text)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_reads_too_slowly_is_told_that_something_is_missing() {
+        let hub = hub();
+        let mut slow = pin!(read(&hub, Viewer::default()));
+        for sequence in 1..=QUEUE as i64 + 1 {
+            hub.tell_decision("a", &DecisionRecord { sequence, ..DecisionRecord::default() });
+        }
+        assert!(slow.next().await.unwrap().starts_with("event: heartbeat\n"));
+        let reset = slow.next().await.unwrap();
+        assert!(reset.starts_with("event: reset\n") && !reset.contains("id: "), "{reset}");
+        // And goes on with the oldest that is left.
+        let next = slow.next().await.unwrap();
+        assert!(next.contains(r#""sequence":"2""#), "{next}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_told_past_the_end_of_a_session() {
+        let hub = hub();
+        let now = Timestamp::now().as_second();
+        for (until, told) in [(now + 3_600, true), (now, false)] {
+            let mut frames = pin!(read(&hub, Viewer { until: Some(until), ..Viewer::default() }));
+            hub.tell_decision("a", &DecisionRecord::default());
+            assert_eq!(frames.next().await.is_some(), told);
+        }
+    }
+}

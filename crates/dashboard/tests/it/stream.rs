@@ -9,8 +9,8 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::{
-    rig::{Mood, PATIENCE, Stubs, Viewed},
-    shard::decision,
+    rig::{Mood, PATIENCE, Stubs, Viewed, lead},
+    shard::{Shard, decision},
 };
 
 /// Longer than anything is watched for nobody.
@@ -256,6 +256,46 @@ async fn who_follows_needs_alone_is_told_as_well() {
     stubs.shard.set(Mood::Good);
     assert_eq!(reader.next_of("source").await.data["state"], "ok");
     assert_eq!(reader.next_of("needs:shard-0").await.data["cycle"], 7);
+}
+
+/// What a stream that is open says when nothing new comes from one shard.
+#[tokio::test(start_paused = true)]
+async fn a_shard_that_falls_silent_silences_nobody_else() {
+    let stubs = Stubs::start().await;
+    let second = Shard::start().await;
+    let shards = [("shard-0", &stubs.shard), ("shard-1", &second)];
+    let shards = shards.map(|(id, shard)| (id, shard.addr.to_string()));
+    lead(&stubs.coordinator, &shards.each_ref().map(|(id, addr)| (*id, addr.as_str())));
+    let viewed = Viewed::start(stubs.config()).await;
+    let mut reader = Reader::open(&viewed, "summary", None).await;
+    let mut heard: Vec<Value> = reader.news("summary", 2, PATIENCE).await;
+    heard.sort_by_key(|summary| summary["shard"].to_string());
+    assert_eq!((&heard[0]["shard"], &heard[1]["shard"]), (&"shard-0".into(), &"shard-1".into()));
+    for _ in 0..3 {
+        reader.next_of("heartbeat").await;
+    }
+    second.set_cycle(8);
+    let summary = &reader.news("summary", 1, PATIENCE).await[0];
+    assert_eq!((&summary["shard"], &summary["cycle"]), (&"shard-1".into(), &8.into()));
+}
+
+#[tokio::test]
+async fn who_comes_when_all_places_are_taken_is_told_so() {
+    const PLACES: usize = 512;
+    const PATH: &str = "/api/v1/stream?topics=topology";
+    let stubs = Stubs::start().await;
+    let viewed = Viewed::start(stubs.config()).await;
+    let mut readers = Vec::new();
+    for _ in 0..PLACES {
+        readers.push(Reader::open(&viewed, "topology", None).await);
+    }
+    let refused = viewed.get(PATH).await;
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+    // Not a source that is missing, but somebody who should ask without a stream.
+    assert!(refused.body["source"].is_null(), "{}", refused.text);
+    assert!(refused.text.contains("512 viewers"), "{}", refused.text);
+    readers.pop();
+    assert_eq!(viewed.get(PATH).await.status, StatusCode::OK);
 }
 
 #[tokio::test]
