@@ -1,9 +1,8 @@
 //! How every need of a shard fared.
 
 use axum::{extract::State, response::IntoResponse};
-use bigfleet_wire::v1alpha1::{InspectNeedsRequest, inspect_needs_response::Frame};
+use bigfleet_wire::v1alpha1::InspectNeedsRequest;
 use serde::{Deserialize, Serialize};
-use tonic::Request;
 
 use super::Shared;
 use crate::{
@@ -12,11 +11,7 @@ use crate::{
         params::{limit, required},
     },
     auth::Viewer,
-    source::shards::{NEEDS_WITHIN, Shard},
-    view::{
-        NeedsBody, instant,
-        need::{Rows, RowsWriter},
-    },
+    view::{NeedsBody, instant},
 };
 
 /// Which needs.
@@ -48,7 +43,6 @@ pub(super) async fn needs(
     let id = required("shard", &which.shard)?;
     let limit = limit(which.limit, 2_000, 100_000)?;
     viewer.check(&which.cluster)?;
-    let shard = app.sources.shards.find(id).await?;
     // A shard is asked for one cluster or for all of them. Of all, a viewer who may see some needs
     // those past anybody's limit as well, and one who may see none as few as can be asked for.
     let cluster = match which.cluster.as_str() {
@@ -60,10 +54,8 @@ pub(super) async fn needs(
         true => i32::from(viewer.sees_none()),
         false => i32::try_from(limit).unwrap_or(i32::MAX),
     };
-    let key = (id.to_owned(), cluster.clone(), cap);
     let request = InspectNeedsRequest { cluster_id: cluster, limit: cap };
-    let needs = &app.sources.shards.needs;
-    let rows = needs.get(key, NEEDS_WITHIN, || read(shard, request)).await?;
+    let rows = app.sources.shards.needs(id, request).await?;
     let (json, visible) = rows.value.visible(|cluster| viewer.sees(cluster), limit as usize);
     let header = &rows.value.header;
     let head = Head {
@@ -85,24 +77,4 @@ pub(super) async fn needs(
     }
     body.push(&b"]}"[..]);
     Ok(body)
-}
-
-/// All rows of an answer, turned into JSON as they arrive.
-async fn read(shard: Shard, request: InspectNeedsRequest) -> Result<Rows, Refusal> {
-    let mut request = Request::new(request);
-    request.set_timeout(NEEDS_WITHIN);
-    let answer = shard.read().inspect_needs(request).await;
-    let mut frames = answer.map_err(|status| shard.refused(&status))?.into_inner();
-    let failed = |problem: &str| Refusal::failed(Source::Shard, format!("{}: {problem}", shard.id));
-    let first = frames.message().await.map_err(|status| shard.refused(&status))?;
-    let Some(Frame::Header(header)) = first.and_then(|first| first.frame) else {
-        return Err(failed("its answer does not begin with a header"));
-    };
-    let mut rows = RowsWriter::new(header);
-    while let Some(frame) = frames.message().await.map_err(|status| shard.refused(&status))? {
-        if let Some(Frame::Need(need)) = &frame.frame {
-            rows.push(need).map_err(|error| failed(&error.to_string()))?;
-        }
-    }
-    Ok(rows.finish())
 }

@@ -5,6 +5,8 @@ pub(crate) mod coalesce;
 pub(crate) mod coordinator;
 pub(crate) mod decisions;
 pub(crate) mod metrics;
+mod needs;
+mod places;
 pub(crate) mod shards;
 pub(crate) mod web;
 

@@ -11,8 +11,8 @@ use bigfleet_net::{
 };
 use bigfleet_wire::v1alpha1::{
     ExplainNeedRequest, ExplainNeedResponse, GetMachineRequest, GetMachineResponse,
-    ListMachinesRequest, ListMachinesResponse, ListSessionsRequest, SessionView,
-    ShardRegistryEntry, shard_observe_client::ShardObserveClient,
+    InspectNeedsRequest, ListMachinesRequest, ListMachinesResponse, ListSessionsRequest,
+    SessionView, ShardRegistryEntry, shard_observe_client::ShardObserveClient,
     shard_read_client::ShardReadClient,
 };
 use prost::Message as _;
@@ -22,6 +22,8 @@ use super::{
     coalesce::{Coalesced, Outcome},
     coordinator::{Coordinator, in_words},
     decisions::{self, Stretch, Told},
+    needs,
+    places::Places,
 };
 use crate::{
     api::{Refusal, Source},
@@ -32,9 +34,6 @@ use crate::{
 /// Time for one call of a shard.
 pub(crate) const WITHIN: Duration = Duration::from_secs(5);
 
-/// Time for all needs of a shard.
-pub(crate) const NEEDS_WITHIN: Duration = Duration::from_secs(10);
-
 /// What was asked of which shard.
 type Key<Q> = (String, Q);
 
@@ -43,11 +42,12 @@ type Key<Q> = (String, Q);
 pub(crate) struct Shards {
     coordinator: Arc<Coordinator>,
     security: Security,
-    dialled: Mutex<HashMap<String, (String, Channel)>>,
+    /// By id, with the address that each was dialled at.
+    dialled: Mutex<HashMap<String, (String, Shard)>>,
     /// The last list that a coordinator gave.
     known: Mutex<Arc<[ShardRegistryEntry]>>,
     /// Needs as JSON, by shard, cluster and limit.
-    pub(crate) needs: Coalesced<(String, String, i32), Rows>,
+    needs: Coalesced<(String, String, i32), Rows>,
     machines: Coalesced<Key<Vec<u8>>, ListMachinesResponse>,
     machine: Coalesced<Key<String>, GetMachineResponse>,
     sessions: Coalesced<Key<String>, Vec<SessionView>>,
@@ -61,6 +61,7 @@ pub(crate) struct Shard {
     /// Its id.
     pub(crate) id: String,
     channel: Channel,
+    pub(super) places: Arc<Places>,
 }
 
 impl Shards {
@@ -105,20 +106,27 @@ impl Shards {
         let entry = listed.iter().find(|entry| entry.shard_id == id).ok_or_else(|| {
             Refusal::NotFound(format!("no shard is called {id:?}; /topology lists them"))
         })?;
-        let shard = |channel| Shard { id: id.to_owned(), channel };
         let mut dialled = self.dialled.lock().unwrap_or_else(PoisonError::into_inner);
         dialled.retain(|id, _| listed.iter().any(|entry| entry.shard_id == *id));
-        if let Some((addr, channel)) = dialled.get(id)
+        if let Some((addr, shard)) = dialled.get(id)
             && *addr == entry.address
         {
-            return Ok(shard(channel.clone()));
+            return Ok(shard.clone());
         }
         // An address may by now be another's.
         let expect = Rule::exactly(Identity::Shard(id.to_owned()));
         let channel = connect_lazy(&entry.address, &self.security, expect)
             .map_err(|error| Refusal::failed(Source::Shard, error))?;
-        dialled.insert(id.to_owned(), (entry.address.clone(), channel.clone()));
-        Ok(shard(channel))
+        let shard = Shard { id: id.to_owned(), channel, places: Arc::default() };
+        dialled.insert(id.to_owned(), (entry.address.clone(), shard.clone()));
+        Ok(shard)
+    }
+
+    /// Needs of one cluster, or of all.
+    pub(crate) async fn needs(&self, id: &str, request: InspectNeedsRequest) -> Outcome<Rows> {
+        let shard = self.find(id).await?;
+        let key = (id.to_owned(), request.cluster_id.clone(), request.limit);
+        self.needs.get(key, needs::AT_MOST, || needs::read(shard, request)).await
     }
 
     /// One page of machines.

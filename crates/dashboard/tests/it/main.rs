@@ -15,6 +15,7 @@ mod identities;
 mod issuer;
 mod kube;
 mod laptop;
+mod needs;
 mod overhead;
 mod process;
 mod prometheus;

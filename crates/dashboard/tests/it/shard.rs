@@ -18,7 +18,7 @@ use bigfleet_wire::v1alpha1::{
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio::{
     net::TcpListener,
-    sync::{broadcast, watch},
+    sync::{Semaphore, broadcast, watch},
 };
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status, transport::Server};
@@ -26,6 +26,9 @@ use tonic::{Request, Response, Status, transport::Server};
 use crate::rig::Mood;
 
 pub(crate) const CLUSTERS: [&str; 2] = ["prod-a", "prod-b"];
+
+/// Who may read needs at once (shard chapter §15).
+pub(crate) const READERS: usize = 8;
 
 #[derive(Clone)]
 pub(crate) struct Script {
@@ -40,6 +43,12 @@ pub(crate) struct Script {
     pub(crate) head: Arc<watch::Sender<i64>>,
     /// How long it is silent before each record that it kept.
     pub(crate) pause: Arc<watch::Sender<Duration>>,
+    /// Places for readers of needs, as many as a shard has.
+    pub(crate) readers: Arc<Semaphore>,
+    /// Whether readers of needs get more than the header.
+    pub(crate) flowing: Arc<watch::Sender<bool>>,
+    /// The most who read needs at once.
+    pub(crate) crowd: Arc<watch::Sender<usize>>,
     /// Whose needs were asked for, and how many.
     pub(crate) inspected: Arc<watch::Sender<Vec<(String, i32)>>>,
     /// Calls by name.
@@ -140,6 +149,9 @@ impl Shard {
             decisions: broadcast::Sender::new(64),
             head: Arc::new(watch::Sender::new(2)),
             pause: Arc::new(watch::Sender::new(Duration::ZERO)),
+            readers: Arc::new(Semaphore::new(READERS)),
+            flowing: Arc::new(watch::Sender::new(true)),
+            crowd: Arc::new(watch::Sender::new(0)),
             inspected: Arc::new(watch::Sender::new(Vec::new())),
             asked: Arc::new(watch::Sender::new(Vec::new())),
         };
@@ -208,6 +220,10 @@ impl ShardRead for Script {
         request: Request<InspectNeedsRequest>,
     ) -> Result<Response<Self::InspectNeedsStream>, Status> {
         let cycle = self.mood("inspect_needs").await?;
+        let place = self.readers.clone().try_acquire_owned();
+        let place = place.map_err(|_| Status::resource_exhausted("8 readers are here already"))?;
+        let here = READERS - self.readers.available_permits();
+        self.crowd.send_modify(|crowd| *crowd = here.max(*crowd));
         let InspectNeedsRequest { cluster_id, limit } = request.into_inner();
         self.inspected.send_modify(|inspected| inspected.push((cluster_id.clone(), limit)));
         let all = self.needs.borrow().clone();
@@ -220,10 +236,17 @@ impl ShardRead for Script {
             total_needs: i32::try_from(total).unwrap(),
         };
         let needs: Vec<NeedView> = all.iter().filter(of).take(limit).cloned().collect();
-        let frames =
-            std::iter::once(Frame::Header(header)).chain(needs.into_iter().map(Frame::Need));
-        let frames = frames.map(|frame| Ok(InspectNeedsResponse { frame: Some(frame) }));
-        Ok(Response::new(stream::iter(frames.collect::<Vec<_>>()).boxed()))
+        let mut flowing = self.flowing.subscribe();
+        let rows = stream::once(async move {
+            let _ = flowing.wait_for(|flowing| *flowing).await;
+            stream::iter(needs.into_iter().map(Frame::Need))
+        });
+        let frames = stream::iter([Frame::Header(header)]).chain(rows.flatten());
+        let frames = frames.map(move |frame| {
+            let _until_the_end = &place;
+            Ok(InspectNeedsResponse { frame: Some(frame) })
+        });
+        Ok(Response::new(frames.boxed()))
     }
 }
 
