@@ -21,7 +21,7 @@ use tonic::{Code, Request, Status, transport::Channel};
 use super::{
     coalesce::{Coalesced, Outcome},
     coordinator::{Coordinator, in_words},
-    decisions::{self, Stretch, Told},
+    decisions::{self, KEPT, Stretch, Told},
     needs,
     places::Places,
 };
@@ -33,6 +33,11 @@ use crate::{
 
 /// Time for one call of a shard.
 pub(crate) const WITHIN: Duration = Duration::from_secs(5);
+
+/// Bytes of needs, machines and decisions that are held for who may yet ask the same.
+const NEEDS_HELD: usize = 128 << 20;
+const MACHINES_HELD: usize = 50_000;
+const DECISIONS_HELD: usize = 2 * KEPT;
 
 /// What was asked of which shard.
 type Key<Q> = (String, Q);
@@ -78,12 +83,12 @@ impl Shards {
             security: security.clone(),
             dialled: Mutex::default(),
             known: Mutex::new(Arc::new([])),
-            needs: Coalesced::new(&calls),
-            machines: Coalesced::new(&calls),
+            needs: Coalesced::holding(&calls, NEEDS_HELD, |rows| rows.json.len()),
+            machines: Coalesced::holding(&calls, MACHINES_HELD, |page| page.machines.len()),
             machine: Coalesced::new(&calls),
             sessions: Coalesced::new(&calls),
             explained: Coalesced::new(&calls),
-            decisions: Coalesced::new(&calls),
+            decisions: Coalesced::holding(&calls, DECISIONS_HELD, |told| told.records.len()),
         }
     }
 
@@ -138,6 +143,7 @@ impl Shards {
         let shard = self.find(id).await?;
         let key = (id.to_owned(), request.encode_to_vec());
         let fetch = || async move {
+            let _place = shard.places.calls.acquire().await;
             let answer = shard.observe().list_machines(shard.request(request)).await;
             answer.map(tonic::Response::into_inner).map_err(|status| shard.refused(&status))
         };
@@ -149,6 +155,7 @@ impl Shards {
         let shard = self.find(id).await?;
         let request = GetMachineRequest { machine_id: machine.to_owned() };
         let fetch = || async move {
+            let _place = shard.places.calls.acquire().await;
             let answer = shard.observe().get_machine(shard.request(request)).await;
             answer.map(tonic::Response::into_inner).map_err(|status| shard.refused(&status))
         };
@@ -160,6 +167,7 @@ impl Shards {
         let shard = self.find(id).await?;
         let request = ListSessionsRequest { cluster_id: cluster.to_owned() };
         let fetch = || async move {
+            let _place = shard.places.calls.acquire().await;
             let answer = shard.observe().list_sessions(shard.request(request)).await;
             answer
                 .map(|answer| answer.into_inner().sessions)
@@ -181,6 +189,7 @@ impl Shards {
             request.group.clone(),
         );
         let fetch = || async move {
+            let _place = shard.places.calls.acquire().await;
             let answer = shard.observe().explain_need(shard.request(request)).await;
             answer.map(tonic::Response::into_inner).map_err(|status| shard.refused(&status))
         };

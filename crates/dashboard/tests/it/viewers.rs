@@ -3,8 +3,10 @@
 
 use futures_util::future::join_all;
 
+use http::StatusCode;
+
 use crate::{
-    rig::{Stubs, Viewed},
+    rig::{Mood, Stubs, Viewed},
     shard::decision,
     stream::Reader,
 };
@@ -69,5 +71,28 @@ async fn fifty_who_ask_the_same_are_one_to_a_shard() {
         let mut asked = stubs.shard.script.asked.borrow().clone();
         asked.sort_unstable();
         assert_eq!(asked, once, "{path}");
+    }
+}
+
+/// With time that jumps whenever everybody waits.
+#[tokio::test(start_paused = true)]
+async fn those_who_ask_something_else_each_take_turns() {
+    // Whoever gave up at the last moment may have made room for somebody.
+    for (path, call, most) in [
+        ("/machines?shard=shard-0&prefix=m", "list_machines", 32),
+        ("/sessions?shard=shard-0&cluster=c", "list_sessions", 32),
+    ] {
+        let stubs = Stubs::start().await;
+        stubs.shard.set(Mood::Hanging);
+        let viewed = Viewed::start(stubs.config()).await;
+        let path = format!("/api/v1{path}");
+        let asking = join_all((0..40).map(async |number| {
+            let answered = viewed.get(&format!("{path}{number}")).await;
+            assert_eq!(answered.status, StatusCode::BAD_GATEWAY, "{}", answered.text);
+        }));
+        asking.await;
+        let asked = stubs.shard.script.asked.borrow();
+        let asked = asked.iter().filter(|asked| **asked == call).count();
+        assert!((1..=most).contains(&asked), "{path}: {asked}");
     }
 }
