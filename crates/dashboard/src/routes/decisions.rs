@@ -11,7 +11,7 @@ use crate::{
         params::{limit, required},
     },
     auth::Viewer,
-    source::decisions::{KEPT, Stretch},
+    source::decisions::{KEPT, Stretch, Wanted},
     view::decision::Decision,
 };
 
@@ -42,26 +42,17 @@ struct Page<'a> {
 }
 
 impl Which {
-    fn kinds(&self) -> impl Iterator<Item = &str> {
-        self.kind.split(',').filter(|kind| !kind.is_empty())
-    }
-
-    /// Whether every record is wanted.
-    fn wants_all(&self) -> bool {
-        let texts = [&self.cluster, &self.machine, &self.outcome];
-        self.kinds().next().is_none()
-            && texts.iter().all(|text| text.is_empty())
-            && self.min_priority == 0
-    }
-
-    /// As the shard's own filter reads them.
-    fn wants(&self, record: &DecisionRecord) -> bool {
-        let is = |wanted: &str, value: &str| wanted.is_empty() || wanted == value;
-        (self.kinds().next().is_none() || self.kinds().any(|kind| kind == record.kind))
-            && is(&self.cluster, &record.cluster_id)
-            && is(&self.machine, &record.machine_id)
-            && is(&self.outcome, &record.outcome)
-            && (self.min_priority == 0 || record.priority >= self.min_priority)
+    fn wanted(&self, viewer: &Viewer) -> Wanted {
+        let kinds = self.kind.split(',').filter(|kind| !kind.is_empty());
+        let wanted = Wanted {
+            kinds: kinds.map(str::to_owned).collect(),
+            cluster: self.cluster.clone(),
+            machine: self.machine.clone(),
+            outcome: self.outcome.clone(),
+            min_priority: self.min_priority,
+            ..Wanted::default()
+        };
+        wanted.seen_by(viewer)
     }
 }
 
@@ -81,42 +72,38 @@ pub(super) async fn decisions(
             Some(after.parse::<i64>().map_err(|_| bad())?)
         }
     };
-    let seen = |record: &&DecisionRecord| viewer.sees(&record.cluster_id) && which.wants(record);
-    // Where some are left out, there is no saying how many must be looked at: few, then all.
-    let all = which.wants_all() && !viewer.is_scoped();
-    let few = if all { limit } else { limit.saturating_mul(FEW).min(KEPT) };
+    let wanted = which.wanted(&viewer);
     let shards = &app.sources.shards;
     let read = match after {
-        Some(after) => {
-            let count = if all { limit } else { KEPT };
-            shards.decisions(id, Stretch::After(after, count)).await?
-        }
+        Some(after) => shards.decisions(id, Stretch::After(after, limit), wanted.clone()).await?,
         None => {
-            let read = shards.decisions(id, Stretch::Newest(few)).await?;
-            let found = read.value.records.iter().filter(seen).take(limit).count();
-            if found < limit && read.value.cut {
-                shards.decisions(id, Stretch::Newest(KEPT)).await?
+            // Where some are left out, there is no saying how many must be looked at: few, then
+            // all. They are read for everybody, whatever is left out.
+            let few = if wanted.all() { limit } else { limit.saturating_mul(FEW) };
+            let newest = |count| shards.decisions(id, Stretch::newest(count), Wanted::default());
+            let read = newest(few).await?;
+            let found = read.value.records.iter().filter(|one| wanted.takes(one));
+            if read.value.cut && found.take(limit).count() < limit {
+                newest(KEPT).await?
             } else {
                 read
             }
         }
     };
     let told = &read.value;
-    let mut records: Vec<&DecisionRecord> = told.records.iter().filter(seen).collect();
-    let (mut more, mut gap, mut last) = (told.more, told.gap, told.records.back());
+    let mut records: Vec<&DecisionRecord> =
+        told.records.iter().filter(|one| wanted.takes(one)).collect();
+    let mut gap = told.gap;
     if after.is_none() {
         gap |= told.cut && records.len() < limit;
         records.drain(..records.len().saturating_sub(limit));
-    } else if records.len() > limit {
-        records.truncate(limit);
-        (more, last) = (true, records.last().copied());
     }
     let given = which.after.as_ref().filter(|_| after.is_some_and(|after| after > 0));
     let body = Page {
         shard: id,
         decisions: records.into_iter().map(|one| Decision::new(one, &viewer)).collect(),
-        next: last.map(|record| record.sequence.to_string()).or_else(|| given.cloned()),
-        more,
+        next: told.last.map(|last| last.to_string()).or_else(|| given.cloned()),
+        more: told.more,
         gap,
     };
     Ok(Answer::at(read.at, body).into_response())

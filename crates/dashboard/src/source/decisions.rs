@@ -1,18 +1,33 @@
-//! What a shard decided, read once for all who ask.
+//! What a shard decided.
 //!
-//! It is read without a filter and to where the shard said that its log ends. A stream that was
+//! The shard is asked without a filter, to where it said that its log ends. A stream that was
 //! filtered is silent while the shard passes over records, and that must not be taken for its end.
+//! The newest are read once for all who ask, whatever they look for. A page after some record is
+//! its asker's alone, so no more of it is kept than is wanted.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    hash::{Hash, Hasher},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use bigfleet_wire::v1alpha1::{
     CycleSummary, DecisionRecord, WatchDecisionsRequest, WatchSummaryRequest,
 };
-use tokio::time::{Instant, timeout_at};
-use tonic::{Code, Request};
+use futures_util::{Stream, StreamExt as _};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
+use tonic::{Code, Request, Status};
 
 use super::shards::{Shard, WITHIN};
-use crate::api::Refusal;
+use crate::{
+    api::{Refusal, Source},
+    auth::Viewer,
+};
 
 /// Records that a shard keeps at hand (shard chapter §10), and most that are read at once.
 pub(crate) const KEPT: usize = 65_536;
@@ -23,6 +38,10 @@ pub(super) const AT_MOST: Duration = Duration::from_secs(WITHIN.as_secs() + 1);
 /// What comes this long after the end of the log that was told is taken along. A shard that does
 /// not tell the end sends what it has without a pause: so long a silence probably means it.
 const QUIET: Duration = Duration::from_millis(250);
+
+/// So many of the newest are read, or so many, or all that are kept: who wants about as many
+/// shares them.
+const STEPS: [usize; 2] = [1_024, 8_192];
 
 /// A sequence number is an epoch and, in so many bits, a count (shard chapter §10).
 const SEQUENCE_BITS: u32 = 40;
@@ -35,15 +54,75 @@ pub(crate) const OLDEST: i64 = -1;
 pub(crate) enum Stretch {
     /// So many of the newest of the shard's present process, for its audit file may hold years.
     Newest(usize),
-    /// So many of the first after that one.
+    /// The first after that one, until so many are wanted ones.
     After(i64, usize),
+}
+
+impl Stretch {
+    /// At least so many of the newest, if so many are kept.
+    #[must_use]
+    pub(crate) fn newest(count: usize) -> Self {
+        Self::Newest(STEPS.into_iter().find(|step| *step >= count).unwrap_or(KEPT))
+    }
+
+    /// Whether much may have to be kept of it.
+    const fn is_long(self) -> bool {
+        matches!(self, Self::Newest(count) if count > STEPS[1])
+    }
+}
+
+/// Which records are kept; empty fields want all, as in the shard's own filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) kinds: BTreeSet<String>,
+    pub(crate) cluster: String,
+    pub(crate) machine: String,
+    pub(crate) outcome: String,
+    pub(crate) min_priority: i32,
+    /// Whoever it is, for those who see the same share it.
+    pub(crate) scope: Viewer,
+}
+
+impl Wanted {
+    /// No more than this viewer sees.
+    #[must_use]
+    pub(crate) fn seen_by(self, viewer: &Viewer) -> Self {
+        Self { scope: Viewer { clusters: viewer.clusters.clone(), ..Viewer::default() }, ..self }
+    }
+
+    /// Whether every record is wanted.
+    #[must_use]
+    pub(crate) fn all(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether this one is.
+    #[must_use]
+    pub(crate) fn takes(&self, record: &DecisionRecord) -> bool {
+        let is = |wanted: &str, value: &str| wanted.is_empty() || wanted == value;
+        (self.kinds.is_empty() || self.kinds.contains(&record.kind))
+            && is(&self.cluster, &record.cluster_id)
+            && is(&self.machine, &record.machine_id)
+            && is(&self.outcome, &record.outcome)
+            && (self.min_priority == 0 || record.priority >= self.min_priority)
+            && self.scope.sees(&record.cluster_id)
+    }
+}
+
+impl Hash for Wanted {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.kinds, &self.cluster, &self.machine, &self.outcome).hash(state);
+        (self.min_priority, &self.scope.clusters).hash(state);
+    }
 }
 
 /// Records in the order of their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    /// Of all clusters.
+    /// Those that are wanted.
     pub(crate) records: VecDeque<DecisionRecord>,
+    /// The number of the last that was looked at.
+    pub(crate) last: Option<i64>,
     /// They may go on: the end was not reached.
     pub(crate) more: bool,
     /// Some before or between them were lost.
@@ -95,9 +174,23 @@ impl Bounds {
 }
 
 /// Reads that of a shard.
-pub(super) async fn read(shard: Shard, stretch: Stretch) -> Result<Told, Refusal> {
+pub(super) async fn read(
+    shard: Shard,
+    long: Arc<Semaphore>,
+    stretch: Stretch,
+    wanted: Wanted,
+) -> Result<Told, Refusal> {
     let deadline = Instant::now() + WITHIN;
-    let frame = last_frame(&shard, Instant::now() + WITHIN / 2).await?;
+    let busy = |_| {
+        let problem = format!("{}: too many read its decisions", shard.id);
+        Refusal::failed(Source::Shard, problem)
+    };
+    let _place = timeout_at(deadline, shard.places.decisions.acquire()).await.map_err(busy)?;
+    let _long = match stretch.is_long() {
+        true => Some(timeout_at(deadline, long.acquire()).await.map_err(busy)?),
+        false => None,
+    };
+    let frame = last_frame(&shard, deadline.min(Instant::now() + WITHIN / 2)).await?;
     let Some(bounds) = Bounds::of(stretch, frame.as_ref()) else {
         // No cycle yet, and what it decided before that cannot be told from what others did.
         return Ok(Told { more: true, ..Told::default() });
@@ -107,33 +200,47 @@ pub(super) async fn read(shard: Shard, stretch: Stretch) -> Result<Told, Refusal
     let mut client = shard.observe();
     let answer = client.watch_decisions(Request::new(request));
     let answer = timeout_at(deadline, answer).await.map_err(|_| shard.late())?;
-    let mut stream = answer.map_err(|status| shard.refused(&status))?.into_inner();
+    let records = answer.map_err(|status| shard.refused(&status))?.into_inner();
+    take(records, &bounds, &wanted, deadline).await.map_err(|status| shard.refused(&status))
+}
+
+/// What is wanted of these records.
+async fn take(
+    records: impl Stream<Item = Result<DecisionRecord, Status>>,
+    bounds: &Bounds,
+    wanted: &Wanted,
+    deadline: Instant,
+) -> Result<Told, Status> {
+    let mut stream = pin!(records);
     let mut told = Told { cut: bounds.cut, ..Told::default() };
+    let mut looked = 0;
     let mut reached = bounds.head.filter(|head| bounds.after >= *head).map(|_| Instant::now());
     loop {
         let until = bounds.until(reached).map_or(deadline, |until| until.min(deadline));
-        let record = match timeout_at(until, stream.message()).await {
-            Ok(Ok(Some(record))) => record,
-            Ok(Ok(None)) | Err(_) => break,
+        let record = match timeout_at(until, stream.next()).await {
+            Ok(Some(Ok(record))) => record,
+            Ok(None) | Err(_) => break,
             // It wrote faster than was read here: what is here is good, and there is more.
-            Ok(Err(status))
-                if status.code() == Code::ResourceExhausted && !told.records.is_empty() =>
-            {
+            Ok(Some(Err(status))) if status.code() == Code::ResourceExhausted && looked > 0 => {
                 reached = None;
                 break;
             }
-            Ok(Err(status)) => return Err(shard.refused(&status)),
+            Ok(Some(Err(status))) => return Err(status),
         };
         if reached.is_none() && bounds.head.is_some_and(|head| record.sequence >= head) {
             reached = Some(Instant::now());
         }
         told.gap |= record.gap;
-        told.records.push_back(record);
+        told.last = Some(record.sequence);
+        looked += 1;
+        if wanted.takes(&record) {
+            told.records.push_back(record);
+        }
         if told.records.len() > bounds.count && bounds.newest {
             told.records.pop_front();
             told.cut = true;
         }
-        if told.records.len() >= bounds.count && !bounds.newest {
+        if !bounds.newest && (told.records.len() >= bounds.count || looked >= KEPT) {
             break;
         }
         // What arrives without a pause is never waited for.
@@ -159,6 +266,8 @@ async fn last_frame(shard: &Shard, deadline: Instant) -> Result<Option<CycleSumm
 
 #[cfg(test)]
 mod tests {
+    use futures_util::stream;
+
     use super::*;
 
     const EPOCH: i64 = 3 << SEQUENCE_BITS;
@@ -189,5 +298,60 @@ mod tests {
         assert_eq!(bounds(Stretch::After(7, 10), EPOCH).0, 7);
         let frame = CycleSummary::default();
         assert_eq!(Bounds::of(Stretch::Newest(10), Some(&frame)).unwrap().after, OLDEST);
+    }
+
+    #[test]
+    fn who_wants_about_as_many_of_the_newest_shares_them() {
+        for (count, read) in [(1, 1_024), (500, 1_024), (1_025, 8_192), (8_193, KEPT)] {
+            assert_eq!(Stretch::newest(count), Stretch::Newest(read));
+        }
+        assert!(Stretch::newest(KEPT).is_long() && !Stretch::newest(8_000).is_long());
+    }
+
+    /// A log of clusters that take turns, which is silent behind these.
+    async fn take_of(stretch: Stretch, head: i64, written: i64, wanted: &Wanted) -> Told {
+        let frame = CycleSummary { last_decision_sequence: head, ..CycleSummary::default() };
+        let record = |sequence| {
+            let cluster_id = ["even", "odd"][usize::from(sequence % 2 == 1)].to_owned();
+            Ok(DecisionRecord { sequence, cluster_id, ..DecisionRecord::default() })
+        };
+        let bounds = Bounds::of(stretch, Some(&frame)).unwrap();
+        let first = bounds.after.max(0) + 1;
+        let log = stream::iter((first..=written).map(record)).chain(stream::pending());
+        take(log, &bounds, wanted, Instant::now() + WITHIN).await.unwrap()
+    }
+
+    fn sequences(told: &Told) -> Vec<i64> {
+        told.records.iter().map(|record| record.sequence).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_more_of_a_page_is_kept_than_is_wanted() {
+        let odd = Wanted { cluster: "odd".to_owned(), ..Wanted::default() };
+        let page = take_of(Stretch::After(-1, 2), 100, 100, &odd).await;
+        assert_eq!((sequences(&page), page.last, page.more), (vec![1, 3], Some(3), true));
+        // Nobody looks through a log without an end.
+        let kept = i64::try_from(KEPT).unwrap();
+        let none = Wanted { cluster: "none".to_owned(), ..Wanted::default() };
+        let page = take_of(Stretch::After(-1, 2), kept * 2, kept * 2, &none).await;
+        assert_eq!((page.records.len(), page.last, page.more), (0, Some(kept), true));
+    }
+
+    #[test]
+    fn who_sees_the_same_and_looks_for_the_same_shares_it() {
+        let of = |name: &str, cluster: &str| {
+            let clusters = Some(Arc::new([cluster.to_owned()].into()));
+            let viewer = Viewer { name: name.to_owned(), clusters, until: Some(1) };
+            Wanted::default().seen_by(&viewer)
+        };
+        assert_eq!(of("jane", "a"), of("joe", "a"));
+        assert_ne!(of("jane", "a"), of("jane", "b"));
+        let record = |cluster: &str| DecisionRecord {
+            cluster_id: cluster.to_owned(),
+            ..DecisionRecord::default()
+        };
+        let wanted = of("jane", "a");
+        assert!(wanted.takes(&record("a")) && wanted.takes(&record("")));
+        assert!(!wanted.takes(&record("b")) && !wanted.all() && Wanted::default().all());
     }
 }

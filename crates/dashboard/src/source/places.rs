@@ -5,6 +5,9 @@ use tokio::sync::Semaphore;
 /// Readers of needs. A shard has places for 8 (shard chapter §15), and others look, too.
 const NEEDS: usize = 4;
 
+/// Readers of decisions.
+const DECISIONS: usize = 4;
+
 /// Other questions.
 const CALLS: usize = 16;
 
@@ -12,12 +15,13 @@ const CALLS: usize = 16;
 #[derive(Debug)]
 pub(super) struct Places {
     pub(super) needs: Semaphore,
+    pub(super) decisions: Semaphore,
     pub(super) calls: Semaphore,
 }
 
 impl Default for Places {
     fn default() -> Self {
-        let [needs, calls] = [NEEDS, CALLS].map(Semaphore::new);
-        Self { needs, calls }
+        let [needs, decisions, calls] = [NEEDS, DECISIONS, CALLS].map(Semaphore::new);
+        Self { needs, decisions, calls }
     }
 }

@@ -16,12 +16,13 @@ use bigfleet_wire::v1alpha1::{
     shard_read_client::ShardReadClient,
 };
 use prost::Message as _;
+use tokio::sync::Semaphore;
 use tonic::{Code, Request, Status, transport::Channel};
 
 use super::{
     coalesce::{Coalesced, Outcome},
     coordinator::{Coordinator, in_words},
-    decisions::{self, KEPT, Stretch, Told},
+    decisions::{self, KEPT, Stretch, Told, Wanted},
     needs,
     places::Places,
 };
@@ -38,6 +39,9 @@ pub(crate) const WITHIN: Duration = Duration::from_secs(5);
 const NEEDS_HELD: usize = 128 << 20;
 const MACHINES_HELD: usize = 50_000;
 const DECISIONS_HELD: usize = 2 * KEPT;
+
+/// Long stretches of logs that are read at once: each may become tens of megabytes.
+const LONG_AT_ONCE: usize = 4;
 
 /// What was asked of which shard.
 type Key<Q> = (String, Q);
@@ -57,7 +61,9 @@ pub(crate) struct Shards {
     machine: Coalesced<Key<String>, GetMachineResponse>,
     sessions: Coalesced<Key<String>, Vec<SessionView>>,
     explained: Coalesced<Key<(String, String, String)>, ExplainNeedResponse>,
-    decisions: Coalesced<Key<Stretch>, Told>,
+    decisions: Coalesced<Key<(Stretch, Wanted)>, Told>,
+    /// Places for reading much of a log, of whichever shard.
+    long: Arc<Semaphore>,
 }
 
 /// One shard to call.
@@ -89,6 +95,7 @@ impl Shards {
             sessions: Coalesced::new(&calls),
             explained: Coalesced::new(&calls),
             decisions: Coalesced::holding(&calls, DECISIONS_HELD, |told| told.records.len()),
+            long: Arc::new(Semaphore::new(LONG_AT_ONCE)),
         }
     }
 
@@ -196,11 +203,17 @@ impl Shards {
         self.explained.get((id.to_owned(), need), WITHIN, fetch).await
     }
 
-    /// What was decided, of every cluster: whoever shows it leaves out what is not to be seen.
-    pub(crate) async fn decisions(&self, id: &str, stretch: Stretch) -> Outcome<Told> {
-        let shard = self.find(id).await?;
-        let key = (id.to_owned(), stretch);
-        self.decisions.get(key, decisions::AT_MOST, || decisions::read(shard, stretch)).await
+    /// What was decided.
+    pub(crate) async fn decisions(
+        &self,
+        id: &str,
+        stretch: Stretch,
+        wanted: Wanted,
+    ) -> Outcome<Told> {
+        let (shard, long) = (self.find(id).await?, self.long.clone());
+        let key = (id.to_owned(), (stretch, wanted.clone()));
+        let fetch = || decisions::read(shard, long, stretch, wanted);
+        self.decisions.get(key, decisions::AT_MOST, fetch).await
     }
 }
 

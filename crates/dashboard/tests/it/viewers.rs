@@ -81,6 +81,7 @@ async fn those_who_ask_something_else_each_take_turns() {
     for (path, call, most) in [
         ("/machines?shard=shard-0&prefix=m", "list_machines", 32),
         ("/sessions?shard=shard-0&cluster=c", "list_sessions", 32),
+        ("/decisions?shard=shard-0&kind=Preempt&after=1", "watch_summary", 12),
     ] {
         let stubs = Stubs::start().await;
         stubs.shard.set(Mood::Hanging);

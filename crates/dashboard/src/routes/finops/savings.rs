@@ -11,7 +11,7 @@ use crate::{
         params::{limit, required},
     },
     auth::Viewer,
-    source::decisions::{KEPT, Stretch},
+    source::decisions::{KEPT, Stretch, Wanted},
     view::{dollars, instant},
 };
 
@@ -77,7 +77,7 @@ pub(crate) async fn savings(
 ) -> Result<impl IntoResponse, Refusal> {
     let id = required("shard", &which.shard)?;
     let limit = limit(which.limit, 500, 5_000)? as usize;
-    let read = app.sources.shards.decisions(id, Stretch::Newest(KEPT)).await?;
+    let read = app.sources.shards.decisions(id, Stretch::newest(KEPT), Wanted::default()).await?;
     let told = &read.value;
     let seen = |record: &&DecisionRecord| {
         viewer.sees(&record.cluster_id) && CHOICES.contains(&record.kind.as_str())
