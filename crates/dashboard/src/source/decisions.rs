@@ -35,9 +35,13 @@ pub(crate) const KEPT: usize = 65_536;
 /// What is read keeps its own time; this only guards it.
 pub(super) const AT_MOST: Duration = Duration::from_secs(WITHIN.as_secs() + 1);
 
-/// What comes this long after the end of the log that was told is taken along. A shard that does
-/// not tell the end sends what it has without a pause: so long a silence probably means it.
+/// A shard that does not tell where its log ends sends what it has without a pause: so long a
+/// silence probably means the end.
 const QUIET: Duration = Duration::from_millis(250);
+
+/// What comes this long after the end that was told is taken along: outcomes since the last cycle
+/// follow at once, and everybody waits for them.
+const SETTLED: Duration = Duration::from_millis(20);
 
 /// So many of the newest are read, or so many, or all that are kept: who wants about as many
 /// shares them.
@@ -166,7 +170,7 @@ impl Bounds {
     /// How long to wait for the next one.
     fn until(&self, reached: Option<Instant>) -> Option<Instant> {
         match (self.head, reached) {
-            (_, Some(reached)) => Some(reached + QUIET),
+            (_, Some(reached)) => Some(reached + SETTLED),
             (Some(_), None) => None,
             (None, None) => Some(Instant::now() + QUIET),
         }
@@ -323,6 +327,27 @@ mod tests {
 
     fn sequences(told: &Told) -> Vec<i64> {
         told.records.iter().map(|record| record.sequence).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_end_that_was_told_is_hardly_waited_at() {
+        let all = Wanted::default();
+        // What the shard decided since it told is taken along.
+        for (head, waited) in [(3, SETTLED), (5, SETTLED), (0, QUIET)] {
+            for stretch in [Stretch::newest(10), Stretch::After(-1, 10)] {
+                let begun = Instant::now();
+                let told = take_of(stretch, head, 5, &all).await;
+                assert_eq!(sequences(&told), [1, 2, 3, 4, 5]);
+                assert_eq!((begun.elapsed(), told.more), (waited, head == 0), "{head}");
+            }
+        }
+        // The dashboard's own share of an answer (experience chapter §3.6).
+        assert!(SETTLED < Duration::from_millis(50));
+        // One that does not get there is waited for.
+        let begun = Instant::now();
+        let told = take_of(Stretch::After(2, 10), 9, 5, &all).await;
+        assert_eq!((sequences(&told), told.more), (vec![3, 4, 5], true));
+        assert_eq!(begun.elapsed(), WITHIN);
     }
 
     #[tokio::test(start_paused = true)]
