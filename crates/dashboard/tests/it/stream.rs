@@ -64,12 +64,16 @@ impl Reader {
 
     /// The next event of this name.
     pub(crate) async fn next_of(&mut self, name: &str) -> Event {
-        loop {
-            let event = self.next().await.expect("the stream goes on");
-            if event.name == name {
-                return event;
+        // Hearts beat on where nothing else comes.
+        let reading = async {
+            loop {
+                let event = self.next().await.expect("the stream goes on");
+                if event.name == name {
+                    return event;
+                }
             }
-        }
+        };
+        timeout(PATIENCE, reading).await.expect("an event of this name")
     }
 
     /// What the next events of a topic say.
@@ -158,14 +162,10 @@ async fn what_is_decided_while_a_screen_is_hidden_is_told_when_it_is_back() {
         Reader::open(&viewed, "topology", None).await.next_of("topology").await;
         stubs.shard.decide(decision(11, "prod-a"));
         let mut again = Reader::open(&viewed, "decisions", seen.id.as_deref()).await;
-        let next = loop {
-            let event = again.next().await.unwrap();
-            assert_ne!(event.name, "reset");
-            if event.name == "decisions" {
-                break event;
-            }
-        };
-        assert_eq!(next.data["sequence"], "11", "{others:?}");
+        assert_eq!(again.next().await.unwrap().name, "heartbeat");
+        assert_ne!(again.next().await.unwrap().name, "reset", "{others:?}");
+        let mut again = Reader::open(&viewed, "decisions", seen.id.as_deref()).await;
+        assert_eq!(again.next_of("decisions").await.data["sequence"], "11", "{others:?}");
     }
 }
 
