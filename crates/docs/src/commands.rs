@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn what_a_program_prints_to_be_typed_is_a_command() {
-        let words = "terminal   BIGFLEET_CONFIG=/x/y A=b cargo run --release --bin bigfleetctl -- top";
+        let words =
+            "terminal   BIGFLEET_CONFIG=/x/y A=b cargo run --release --bin bigfleetctl -- top";
         assert_eq!(command(words).as_deref(), Some("bigfleetctl top"));
         assert_eq!(command("see BIGFLEET_CONFIG=/x"), None);
         assert_eq!(command("X=1 bigfleet shard").as_deref(), Some("bigfleet shard"));
