@@ -132,6 +132,45 @@ async fn a_sign_in_belongs_to_one_browser_and_one_group() {
     }
 }
 
+/// Two that share a client and its secret, or one before and after its flags were changed.
+#[tokio::test]
+async fn a_session_holds_under_the_rules_it_was_given_by() {
+    let issuer = Issuer::start().await;
+    let rules = || match oidc(&issuer) {
+        AuthConfig::Oidc(rules) => rules,
+        _ => unreachable!(),
+    };
+    let start = async |rules: OidcConfig| {
+        Viewed::start(Config { auth: AuthConfig::Oidc(rules), ..loopback() }).await
+    };
+    let whole = OidcConfig {
+        cluster_scope_claim: None,
+        allowed_groups: vec!["sre".to_owned(), "dev".to_owned()],
+        ..rules()
+    };
+    let claims = json!({"groups": ["dev", "sre"], "clusters": ["prod-a"]});
+    let first = start(whole.clone()).await;
+    let session = sign_in(&first, &issuer, claims).await;
+    let cookie = session.cookie.clone().unwrap();
+    assert_eq!(session.get("/api/v1/config").await.status, StatusCode::OK);
+    let swapped = vec!["dev".to_owned(), "sre".to_owned()];
+    for (other, status) in [
+        (OidcConfig { allowed_groups: swapped, ..whole.clone() }, StatusCode::OK),
+        (
+            OidcConfig { cluster_scope_claim: Some("clusters".to_owned()), ..whole.clone() },
+            StatusCode::UNAUTHORIZED,
+        ),
+        (
+            OidcConfig { allowed_groups: vec!["sre".to_owned()], ..whole.clone() },
+            StatusCode::UNAUTHORIZED,
+        ),
+        (OidcConfig { client_id: "other".to_owned(), ..whole }, StatusCode::UNAUTHORIZED),
+    ] {
+        let other = start(other).await.with_cookie(&cookie);
+        assert_eq!(other.get("/api/v1/config").await.status, status);
+    }
+}
+
 #[tokio::test]
 async fn a_session_ends_when_it_is_ended() {
     let issuer = Issuer::start().await;

@@ -59,7 +59,8 @@ pub(crate) struct Oidc {
     config: OidcConfig,
     base: BasePath,
     issuer: Issuer,
-    seal: Seal,
+    sessions: Seal,
+    logins: Seal,
 }
 
 /// Where to send a browser, and with which cookies.
@@ -91,15 +92,15 @@ impl Oidc {
     /// Checks the configuration and dials nobody yet: the issuer may come up later.
     pub(super) fn new(config: OidcConfig, base: &BasePath, web: Web) -> Result<Self, Error> {
         let issuer = Issuer::new(&config, web)?;
-        let seal = Seal::new(&config.client_secret);
-        Ok(Self { issuer, seal, base: base.clone(), config })
+        let (sessions, logins) = (Seal::new(&config, "session"), Seal::new(&config, "login"));
+        Ok(Self { issuer, sessions, logins, base: base.clone(), config })
     }
 
     /// Who looks, by their cookie.
     pub(super) fn viewer(&self, headers: &HeaderMap) -> Result<Viewer, Refusal> {
         let nobody = || Refusal::NoIdentity { login: Some("auth/login") };
         let session: Session = session::cookie(headers, SESSION)
-            .and_then(|text| self.seal.open(text))
+            .and_then(|text| self.sessions.open(text))
             .ok_or_else(nobody)?;
         if Timestamp::now().as_second() >= session.until {
             return Err(nobody());
@@ -138,7 +139,7 @@ impl Oidc {
         ];
         let parameters = form(&parameters);
         let joint = if authorization.contains('?') { '&' } else { '?' };
-        let cookie = self.seal.close(&login);
+        let cookie = self.logins.close(&login);
         Ok(Step {
             to: format!("{authorization}{joint}{parameters}"),
             cookies: vec![self.set(LOGIN, &cookie, LOGIN_SECONDS, scheme)],
@@ -154,7 +155,8 @@ impl Oidc {
     ) -> Result<Step, Refusal> {
         let forbidden = |text: &str| Refusal::Forbidden(text.to_owned());
         let now = Timestamp::now().as_second();
-        let login = session::cookie(headers, LOGIN).and_then(|text| self.seal.open::<Login>(text));
+        let login: Option<Login> =
+            session::cookie(headers, LOGIN).and_then(|text| self.logins.open(text));
         let login = login.filter(|login| now < login.until && !state.is_empty());
         let login = login.filter(|login| login.state == state).ok_or_else(|| {
             forbidden("this sign-in was not begun here, or took too long; begin again")
@@ -171,7 +173,7 @@ impl Oidc {
             clusters: self.scope(&claims),
             until: claims.exp,
         };
-        let cookie = self.seal.close(&session);
+        let cookie = self.sessions.close(&session);
         if cookie.len() > MOST_COOKIE {
             return Err(forbidden("your token lists too many clusters for a cookie"));
         }

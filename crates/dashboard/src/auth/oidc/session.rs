@@ -5,16 +5,16 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use http::{HeaderMap, header::COOKIE};
 use serde::{Serialize, de::DeserializeOwned};
 
+use super::{super::key, OidcConfig};
+
 /// Signs and checks.
 #[derive(Debug)]
 pub(super) struct Seal(Key);
 
 impl Seal {
-    /// From the client's secret, which all replicas share: a session holds at each of them.
-    pub(super) fn new(secret: &str) -> Self {
-        let root = Key::new(HMAC_SHA256, secret.as_bytes());
-        let derived = hmac::sign(&root, b"bigfleet-web-dashboard cookies, version 1");
-        Self(Key::new(HMAC_SHA256, derived.as_ref()))
+    /// For one kind of cookie: one of another kind does not open. It holds at each replica.
+    pub(super) fn new(config: &OidcConfig, kind: &str) -> Self {
+        Self(Key::new(HMAC_SHA256, key::derive(config, kind).as_ref()))
     }
 
     /// The value, signed.
@@ -47,12 +47,26 @@ pub(super) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
 mod tests {
     use super::*;
 
+    fn seal(secret: &str, kind: &str) -> Seal {
+        let config = OidcConfig {
+            issuer: String::new(),
+            client_id: String::new(),
+            client_secret: secret.to_owned(),
+            allowed_groups: Vec::new(),
+            cluster_scope_claim: None,
+        };
+        Seal::new(&config, kind)
+    }
+
     #[test]
     fn a_changed_cookie_is_none() {
-        let seal = Seal::new("secret");
+        let seal_of = seal;
+        let seal = seal_of("secret", "session");
         let text = seal.close(&("jane", 7));
         assert_eq!(seal.open::<(String, i32)>(&text), Some(("jane".to_owned(), 7)));
-        assert_eq!(Seal::new("other").open::<(String, i32)>(&text), None);
+        for other in [seal_of("other", "session"), seal_of("secret", "login")] {
+            assert_eq!(other.open::<(String, i32)>(&text), None);
+        }
         let forged = BASE64_URL_SAFE_NO_PAD.encode(br#"["root",7]"#);
         let tag = text.split_once('.').unwrap().1;
         assert_eq!(seal.open::<(String, i32)>(&format!("{forged}.{tag}")), None);
