@@ -4,6 +4,7 @@
 
 mod cookies;
 mod issuer;
+mod published;
 mod session;
 mod token;
 
