@@ -99,16 +99,61 @@ async fn what_is_hidden_is_not_counted_but_still_explains() {
 #[tokio::test]
 async fn tokens_of_pages_tell_nothing() {
     let (stubs, a, ..) = two().await;
-    let token = b"\0\0\0\x03m-of-prod-b";
-    stubs.shard.script.next_page.send_replace(token.to_vec());
-    let path = "/api/v1/machines?shard=shard-0";
-    let next = a.ok(path).await["next"].as_str().unwrap().to_owned();
+    let hidden = (0..1_001).map(|at| machine(&format!("h-of-prod-b-{at:04}"), "prod-b"));
+    let own = ["m-1", "m-2"].map(|id| machine(id, "prod-a"));
+    stubs.shard.script.machines.send_replace(hidden.chain(own).collect());
+    let path = "/api/v1/machines?shard=shard-0&limit=1";
+    let page = a.ok(path).await;
+    assert_eq!(ids(&page), ["m-1"]);
+    let next = page["next"].as_str().unwrap().to_owned();
     let told = BASE64_URL_SAFE_NO_PAD.decode(&next).unwrap();
     assert!(!told.windows(6).any(|some| some == b"prod-b"), "{told:?}");
-    a.ok(&format!("{path}&page={next}")).await;
-    let forged = BASE64_URL_SAFE_NO_PAD.encode(token);
+    let page = a.ok(&format!("{path}&page={next}")).await;
+    assert_eq!((ids(&page), &page["next"]), (vec!["m-2"], &().into()));
+    let forged = BASE64_URL_SAFE_NO_PAD.encode(b"\0\0\0\0\0\x03h-of-prod-b");
     let forged = a.get(&format!("{path}&page={forged}")).await;
     assert_eq!(forged.status, StatusCode::BAD_REQUEST, "{}", forged.text);
+}
+
+fn ids(page: &serde_json::Value) -> Vec<&str> {
+    let machines = page["machines"].as_array().unwrap().iter();
+    machines.map(|machine| machine["id"].as_str().unwrap()).collect()
+}
+
+/// Neither where hidden machines are nor how many, however the pages are cut.
+#[tokio::test]
+async fn pages_do_not_show_where_something_is_hidden() {
+    let (stubs, a, ..) = two().await;
+    let of = |id: &&str| machine(id, if id.starts_with('h') { "prod-b" } else { "prod-a" });
+    let all = ["h-1", "m-1", "m-1h", "m-2", "m-3h", "m-3"];
+    let mut all: Vec<_> = all.iter().map(of).collect();
+    for (at, cluster) in [(2, "prod-b"), (4, "prod-b")] {
+        all[at].machine.as_mut().unwrap().cluster = cluster.to_owned();
+    }
+    stubs.shard.script.machines.send_replace(all);
+    for limit in 1..=4 {
+        let path = format!("/api/v1/machines?shard=shard-0&limit={limit}");
+        let (mut seen, mut next) = (Vec::new(), Some(String::new()));
+        while let Some(token) = next {
+            let page = a.ok(&format!("{path}&page={token}")).await;
+            let more = page["next"].as_str().map(str::to_owned);
+            assert_eq!(ids(&page).len(), limit.min(3 - seen.len()), "{page}");
+            seen.extend(ids(&page).into_iter().map(str::to_owned));
+            assert_eq!(more.is_some(), seen.len() < 3, "{page}");
+            next = more;
+        }
+        assert_eq!(seen, ["m-1", "m-2", "m-3"]);
+    }
+    // An id that is hidden, and one that nobody has.
+    for (hidden, unknown) in [("h-1", "x-1"), ("h", "x"), ("m-1h", "m-1x")] {
+        let ask = async |prefix| {
+            let path = format!("/api/v1/machines?shard=shard-0&prefix={prefix}&limit=1");
+            let mut page = a.ok(&path).await;
+            page["queriedAt"].take();
+            page
+        };
+        assert_eq!(ask(hidden).await, ask(unknown).await, "{hidden}");
+    }
 }
 
 /// A machine has no cluster until it is configured, but may be meant for one.
