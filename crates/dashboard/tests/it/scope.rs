@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::{
     issuer::Issuer,
-    rig::{PATIENCE, Stubs, Viewed},
-    shard::machine,
+    rig::{Mood, PATIENCE, Stubs, Viewed, lead},
+    shard::{Shard, machine},
     sign_in::{oidc, sign_in},
     stream::Reader,
 };
@@ -59,7 +59,6 @@ async fn a_cluster_out_of_scope_is_forbidden_wherever_it_is_asked_for() {
         "/clusters/prod-b",
         "/available-capacity?cluster=prod-b",
         "/machines?shard=shard-0&cluster=prod-b",
-        "/machines/shard-0/m-2",
         "/sessions?shard=shard-0&cluster=prod-b",
         "/decisions?shard=shard-0&cluster=prod-b",
         "/explain?shard=shard-0&cluster=prod-b&fingerprint=f",
@@ -153,6 +152,33 @@ async fn pages_do_not_show_where_something_is_hidden() {
             page
         };
         assert_eq!(ask(hidden).await, ask(unknown).await, "{hidden}");
+    }
+}
+
+/// In the shard that is asked, in another, or nowhere.
+#[tokio::test]
+async fn a_hidden_machine_is_refused_as_one_that_nobody_has() {
+    let (stubs, a, b, _) = two().await;
+    let other = Shard::start().await;
+    let (here, there) = (stubs.shard.addr.to_string(), other.addr.to_string());
+    lead(&stubs.coordinator, &[("shard-0", &here), ("shard-1", &there)]);
+    other.script.machines.send_replace(vec![machine("m-9", "prod-b")]);
+    for shard in ["shard-0", "shard-1"] {
+        let refusal = async |id| {
+            let refused = a.get(&format!("/api/v1/machines/{shard}/{id}")).await;
+            assert_eq!(refused.status, StatusCode::NOT_FOUND, "{shard} {id}: {}", refused.text);
+            refused.text.replace(id, "ID")
+        };
+        assert_eq!(refusal("m-2").await, refusal("gone").await);
+        assert_eq!(refusal("m-9").await, refusal("gone").await);
+        assert_eq!(b.ok(&format!("/api/v1/machines/{shard}/m-9")).await["shard"], "shard-1");
+    }
+    // Nor does it show while a shard does not answer.
+    other.set(Mood::Failing);
+    stubs.shard.script.machines.send_modify(|all| all.push(machine("m-8", "prod-b")));
+    for id in ["m-8", "lost"] {
+        let unsure = a.get(&format!("/api/v1/machines/shard-0/{id}")).await;
+        assert_eq!(unsure.status, StatusCode::BAD_GATEWAY, "{id}: {}", unsure.text);
     }
 }
 
