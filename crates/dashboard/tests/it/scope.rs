@@ -71,7 +71,7 @@ async fn a_cluster_out_of_scope_is_forbidden_wherever_it_is_asked_for() {
 
 #[tokio::test]
 async fn what_is_hidden_is_not_counted_but_still_explains() {
-    let (_stubs, a, ..) = two().await;
+    let (_stubs, a, _, nobody) = two().await;
     let needs = a.ok("/api/v1/needs?shard=shard-0").await;
     assert_eq!((&needs["totalNeeds"], needs["needs"].as_array().unwrap().len()), (&1.into(), 1));
     let machines = a.ok("/api/v1/machines?shard=shard-0").await;
@@ -80,6 +80,11 @@ async fn what_is_hidden_is_not_counted_but_still_explains() {
     let explained = a.ok("/api/v1/explain?shard=shard-0&cluster=prod-a&fingerprint=f").await;
     assert_eq!(explained["hiddenAhead"], json!({"needs": 1, "machinesTaken": 2}));
     assert_eq!(explained["ahead"].as_array().unwrap().len(), 1);
+    // What nobody compared saved nothing that is known, which is not 0.
+    let savings = "/api/v1/finops/savings?shard=shard-0";
+    let (some, none) = (a.ok(savings).await, nobody.ok(savings).await);
+    assert_eq!((&some["compared"], &some["savedPerHour"]), (&1.into(), &0.75.into()), "{some}");
+    assert_eq!((&none["compared"], &none["savedPerHour"]), (&0.into(), &().into()), "{none}");
     let detail = a.ok("/api/v1/machines/shard-0/m-1").await;
     assert!(detail["transitions"][1]["clusterId"].is_null());
     assert_eq!(detail["transitions"][0]["ofSequence"], "5");
