@@ -1,6 +1,7 @@
 //! Flags of `bigfleet-web-dashboard` (experience chapter §3.1).
 
 use std::{
+    collections::BTreeSet,
     fmt::Display,
     fs,
     path::{Path, PathBuf},
@@ -17,7 +18,9 @@ use bigfleet_net::{
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use http::HeaderName;
 
-use crate::{AuthConfig, BasePath, Cidr, Config, Error, OidcConfig, ProxyConfig, config::PORT};
+use crate::{
+    AuthConfig, BasePath, Cidr, Config, Error, OidcConfig, ProxyConfig, Target, config::PORT,
+};
 
 /// Shows a fleet in the browser; it reads, and changes nothing
 #[derive(Debug, Parser)]
@@ -144,7 +147,7 @@ impl Flags {
         Ok(Config {
             listen: self.listen.clone(),
             prometheus_url: url("--prometheus-url", &sources.prometheus_url)?,
-            scrape: list("--scrape", &sources.scrape)?,
+            scrape: targets(&sources.scrape)?,
             coordinator: leader::split(&sources.coordinator_addr),
             kubeconfig: given(sources.kubeconfig.as_deref()).map(Path::to_owned),
             grafana_url: url("--grafana-url", &sources.grafana_url)?,
@@ -165,6 +168,18 @@ fn list<T: FromStr<Err: Display>>(flag: &str, text: &str) -> Result<Vec<T>, Erro
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     let parse = |part: &str| part.parse().map_err(|error| usage(format!("{flag}: {error}")));
     parts.map(parse).collect()
+}
+
+/// Processes to scrape. Two of one name would be read as one that jumps back and forth.
+fn targets(text: &str) -> Result<Vec<Target>, Error> {
+    let targets: Vec<Target> = list("--scrape", text)?;
+    let mut names = BTreeSet::new();
+    match targets.iter().find(|target| !names.insert(&target.name)) {
+        None => Ok(targets),
+        Some(Target { name, .. }) => Err(usage(format!(
+            "--scrape: two processes are called {name:?}; give each an ID of its own"
+        ))),
+    }
 }
 
 fn given(path: Option<&Path>) -> Option<&Path> {
@@ -262,7 +277,6 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
-    use crate::Target;
 
     fn config(args: &[&str]) -> Result<Config, String> {
         let args = ["x"].iter().chain(args);
@@ -306,6 +320,7 @@ mod tests {
             (vec!["--prometheus-url=http://h", "--scrape=a:1"], "--scrape"),
             (vec!["--grafana-url=x"], "--grafana-url"),
             (vec!["--scrape=a"], "--scrape"),
+            (vec!["--scrape=s=a:1,t=a:2,s=a:3"], "called \"s\""),
             (vec!["--base-path=x"], "--base-path"),
             (vec!["--auth=ldap"], "--auth"),
             (oidc.to_vec(), "--oidc-allowed-groups"),
