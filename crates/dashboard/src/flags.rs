@@ -150,7 +150,7 @@ impl Flags {
             scrape: targets(&sources.scrape)?,
             coordinator: leader::split(&sources.coordinator_addr),
             kubeconfig: given(sources.kubeconfig.as_deref()).map(Path::to_owned),
-            grafana_url: url("--grafana-url", &sources.grafana_url)?,
+            grafana_url: shown("--grafana-url", &sources.grafana_url)?,
             security,
             base_path: self.base_path.clone(),
             auth: self.auth.config()?,
@@ -194,10 +194,27 @@ fn url(flag: &str, text: &str) -> Result<Option<String>, Error> {
     let web = uri.filter(|uri| matches!(uri.scheme_str(), Some("http" | "https")));
     match web {
         Some(uri) if uri.host().is_some_and(|host| !host.is_empty()) => Ok(Some(text.to_owned())),
+        // It may hold a password.
+        _ if text.contains('@') => {
+            Err(usage(format!("{flag} is not a URL; write for example http://me:secret@host:9090")))
+        }
         _ => {
             Err(usage(format!("{flag} {text:?} is not a URL; write for example http://host:9090")))
         }
     }
+}
+
+/// A URL that every viewer is told.
+fn shown(flag: &str, text: &str) -> Result<Option<String>, Error> {
+    let url = url(flag, text)?;
+    let uri = url.as_deref().and_then(|url| url.parse::<http::Uri>().ok());
+    let authority = uri.as_ref().and_then(http::Uri::authority);
+    if authority.is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(usage(format!(
+            "{flag}: every viewer would read its name and password; leave them out"
+        )));
+    }
+    Ok(url)
 }
 
 impl AuthFlags {
@@ -319,6 +336,8 @@ mod tests {
             (vec!["--prometheus-url=host:9090"], "--prometheus-url"),
             (vec!["--prometheus-url=http://h", "--scrape=a:1"], "--scrape"),
             (vec!["--grafana-url=x"], "--grafana-url"),
+            (vec!["--grafana-url=https://me:pass@h"], "--grafana-url: every viewer"),
+            (vec!["--prometheus-url=me:pass@h"], "--prometheus-url is not a URL"),
             (vec!["--scrape=a"], "--scrape"),
             (vec!["--scrape=s=a:1,t=a:2,s=a:3"], "called \"s\""),
             (vec!["--base-path=x"], "--base-path"),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use bigfleet_dashboard::{ROUTES, Source};
+use bigfleet_dashboard::{Config, ROUTES, Source};
 use http::StatusCode;
 use http_body_util::BodyExt as _;
 use tokio::time::Instant;
@@ -236,6 +236,20 @@ async fn numbers_come_through() {
         asked.iter().all(|query| query.contains("sum by") || !query.contains(raw)),
         "{asked:?}"
     );
+}
+
+#[tokio::test]
+async fn prometheus_is_told_the_login_of_its_url() {
+    let stubs = Stubs::start().await;
+    stubs.prometheus.take_only("Basic bWU6cEBzcw==");
+    let url = |login| Some(format!("http://{login}{}", stubs.prometheus.addr));
+    for (login, status) in [("me:p%40ss@", StatusCode::OK), ("", StatusCode::BAD_GATEWAY)] {
+        let config = Config { prometheus_url: url(login), ..stubs.config() };
+        for path in ["/api/v1/fleet/overview", "/api/v1/finops/trend"] {
+            let answered = Viewed::start(config.clone()).await.get(path).await;
+            assert_eq!(answered.status, status, "{login}{path}: {}", answered.text);
+        }
+    }
 }
 
 #[tokio::test]
