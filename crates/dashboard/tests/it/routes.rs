@@ -302,6 +302,12 @@ async fn a_failing_cluster_is_a_row() {
     assert_eq!(detail["pendingCapacityRequests"], good["pendingCapacityRequests"]);
     assert_eq!(viewed.get("/api/v1/clusters/prod-b").await.status, StatusCode::BAD_GATEWAY);
     assert_eq!(viewed.get("/api/v1/clusters/gone").await.status, StatusCode::NOT_FOUND);
+    for list in ROWS {
+        let one = viewed.ok(&format!("/api/v1{list}?cluster=prod-b")).await;
+        assert_eq!((&one["total"], &one["clusters"][0]["cluster"]), (&1.into(), &"prod-b".into()));
+        let gone = viewed.get(&format!("/api/v1{list}?cluster=gone")).await;
+        assert_eq!(gone.status, StatusCode::NOT_FOUND, "{list}: {}", gone.text);
+    }
 }
 
 #[tokio::test]

@@ -57,6 +57,7 @@ async fn a_cluster_out_of_scope_is_forbidden_wherever_it_is_asked_for() {
     for path in [
         "/needs?shard=shard-0&cluster=prod-b",
         "/clusters/prod-b",
+        "/clusters?cluster=prod-b",
         "/available-capacity?cluster=prod-b",
         "/machines?shard=shard-0&cluster=prod-b",
         "/sessions?shard=shard-0&cluster=prod-b",
