@@ -6,9 +6,11 @@ use std::{
     fs,
     path::{Path, PathBuf},
     str::FromStr,
+    time::Duration,
 };
 
 use bigfleet_net::{
+    duration,
     flags::{DiagnosticFlags, LogFlags, TlsFlags, path_parser},
     identity::Identity,
     leader,
@@ -19,7 +21,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use http::HeaderName;
 
 use crate::{
-    AuthConfig, BasePath, Cidr, Config, Error, OidcConfig, ProxyConfig, Target, config::PORT,
+    AuthConfig, BasePath, Cidr, Config, Error, Holds, OidcConfig, ProxyConfig, Target, config::PORT,
 };
 
 /// Shows a fleet in the browser; it reads, and changes nothing
@@ -40,6 +42,9 @@ pub struct Flags {
     /// Path under which it is reached, behind proxies that strip it and that do not
     #[arg(long, value_name = "PATH", default_value = "/")]
     base_path: BasePath,
+
+    #[command(flatten)]
+    holds: HoldFlags,
 
     #[command(flatten)]
     auth: AuthFlags,
@@ -86,6 +91,18 @@ struct SourceFlags {
     /// URL of Grafana, for its panels; empty is off
     #[arg(long, value_name = "URL", default_value = "", hide_default_value = true)]
     grafana_url: String,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Shards")]
+struct HoldFlags {
+    /// As the shards have it: how long an idle on-demand machine is kept; 0 for ever
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration::parse)]
+    idle_hold_on_demand: Duration,
+
+    /// As the shards have it: how long an idle spot machine is kept; 0 for ever
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration::parse)]
+    idle_hold_spot: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -154,6 +171,10 @@ impl Flags {
             security,
             base_path: self.base_path.clone(),
             auth: self.auth.config()?,
+            holds: Holds {
+                on_demand: self.holds.idle_hold_on_demand,
+                spot: self.holds.idle_hold_spot,
+            },
             debug_endpoints: self.diagnostics.debug_endpoints,
         })
     }
@@ -315,6 +336,10 @@ mod tests {
             (":8080".into(), "/".into())
         );
         assert!(matches!(off.auth, AuthConfig::None));
+        // A shard's own, if nobody says otherwise.
+        assert_eq!(off.holds, Holds::default());
+        let held = config(&["--idle-hold-on-demand=2s", "--idle-hold-spot=0"]).unwrap().holds;
+        assert_eq!((held.on_demand, held.spot), (Duration::from_secs(2), Duration::ZERO));
     }
 
     #[test]

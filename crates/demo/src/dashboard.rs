@@ -1,9 +1,12 @@
 //! Where the dashboard is started.
 
-use bigfleet_dashboard::{Config, Dashboard, Target};
+use bigfleet_dashboard::{Config, Dashboard, Holds, Target};
 use bigfleet_net::{listen::ListenAddr, shutdown::Shutdown};
 
-use crate::{Error, fleet::Fleet};
+use crate::{
+    Error,
+    fleet::{Fleet, HOLD},
+};
 
 /// Starts the dashboard for the fleet until the stop, and says where it is. It reads what any
 /// reader may, and the metrics of the processes themselves.
@@ -17,6 +20,7 @@ pub(crate) async fn start(fleet: &Fleet, stop: &Shutdown) -> Result<String, Erro
         coordinator: fleet.coordinators.iter().map(|node| node.addr.clone()).collect(),
         kubeconfig: Some(fleet.kubeconfig.clone()),
         security: fleet.reader.clone(),
+        holds: Holds { on_demand: HOLD, spot: HOLD },
         ..Config::default()
     })
     .await?;

@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use bigfleet_dashboard::{Config, ROUTES, Source};
+use bigfleet_dashboard::{Config, Holds, ROUTES, Source};
+use bigfleet_wire::v1alpha1::MachineState;
 use http::StatusCode;
 use http_body_util::BodyExt as _;
 use tokio::time::Instant;
 
 use crate::{
-    rig::{Answered, Mood, Stubs, Viewed, lead, loopback},
+    rig::{Answered, Mood, SECOND, Stubs, Viewed, lead, loopback},
     shard::{Shard, machine},
 };
 
@@ -250,6 +251,25 @@ async fn prometheus_is_told_the_login_of_its_url() {
             assert_eq!(answered.status, status, "{login}{path}: {}", answered.text);
         }
     }
+}
+
+/// A shard does not tell its holds: the dashboard is told, and says what it took.
+#[tokio::test]
+async fn idle_machines_are_measured_by_the_holds_that_were_told() {
+    let stubs = Stubs::start().await;
+    let now = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap();
+    let mut idle = machine("m-1", "");
+    idle.since_unix_nanos = now - 30 * SECOND;
+    idle.machine.as_mut().unwrap().set_state(MachineState::Idle);
+    stubs.shard.script.machines.send_replace(vec![idle]);
+    let path = "/api/v1/finops/shard?shard=shard-0";
+    let usual = Viewed::start(stubs.config()).await.ok(path).await;
+    assert_eq!(usual["idleHoldSeconds"], serde_json::json!({"onDemand": 600.0, "spot": 60.0}));
+    assert_eq!(usual["redFlags"], serde_json::json!([]));
+    let holds = Holds { on_demand: Duration::ZERO, spot: Duration::from_secs(2) };
+    let short = Viewed::start(Config { holds, ..stubs.config() }).await.ok(path).await;
+    assert_eq!(short["idleHoldSeconds"], serde_json::json!({"onDemand": null, "spot": 2.0}));
+    assert_eq!(short["redFlags"][0]["id"], "idle-past-hold", "{short}");
 }
 
 #[tokio::test]
