@@ -7,7 +7,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use kube::{
     Client, Config, Resource,
     api::{ListParams, Request},
-    client::Body,
+    client::{AuthError, Body},
     config::{ExecInteractiveMode, KubeConfigOptions, Kubeconfig},
 };
 use serde::{Deserialize, de::DeserializeOwned};
@@ -98,13 +98,26 @@ impl Cluster {
             let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
             let config = Config::from_custom_kubeconfig(doors.file.clone(), &options);
             let config = runtime.block_on(config).map_err(|error| error.to_string())?;
-            Client::try_from(config).map_err(|error| error.to_string())
+            Client::try_from(config).map_err(|error| in_words(&error))
         });
         made.await.map_err(|error| self.failed(error))?.map_err(|problem| self.failed(problem))
     }
 
     fn failed(&self, error: impl fmt::Display) -> Refusal {
         Refusal::failed(Source::Kubeconfig, format!("{}: {error}", self.id))
+    }
+}
+
+/// Why there is no client. Of a program that failed, what it said and not how it was run: its
+/// environment may hold what no viewer may read.
+fn in_words(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Auth(AuthError::AuthExecRun { out, .. }) => format!(
+            "the program that fetches its credentials failed with {}: {}",
+            out.status,
+            said(&out.stderr)
+        ),
+        error => error.to_string(),
     }
 }
 

@@ -35,7 +35,8 @@ impl Hostile {
         fs::write(&plugin, hostile.plugin()).unwrap();
         let exec = json!({
             "apiVersion": "client.authentication.k8s.io/v1", "command": "sh",
-            "args": [plugin], "interactiveMode": "IfAvailable",
+            "args": [plugin], "env": [{"name": "PASSWORD", "value": "a-secret"}],
+            "interactiveMode": "IfAvailable",
         });
         let config = json!({
             "apiVersion": "v1", "kind": "Config",
@@ -56,8 +57,11 @@ impl Hostile {
     fn plugin(&self) -> String {
         let (began, go_on) = (self.path("began"), self.path("go-on"));
         let (began, go_on) = (began.display(), go_on.display());
+        let fail = self.path("fail");
+        let fail = fail.display();
         format!(
             r#"echo one >> {began}
+[ ! -e {fail} ] || {{ echo "no such account" >&2; exit 3; }}
 case "$KUBERNETES_EXEC_INFO" in *'"interactive":false'*) ;; *) exit 1 ;; esac
 tries=0
 while [ ! -e {go_on} ]; do
@@ -139,4 +143,15 @@ async fn a_program_that_hangs_is_given_up_and_not_run_again_beside_itself() {
     assert!(again.text.contains("has not ended"), "{}", again.text);
     assert_eq!(hostile.begun().await, 1);
     hostile.let_go_on();
+}
+
+/// Its environment may hold what viewers may not read.
+#[tokio::test]
+async fn of_a_program_that_fails_no_more_is_told_than_what_it_says() {
+    let hostile = Hostile::start(0).await;
+    fs::write(hostile.path("fail"), "").unwrap();
+    let answered = hostile.viewed().await.get("/api/v1/clusters/prod-a").await;
+    assert_eq!(answered.status, StatusCode::BAD_GATEWAY, "{}", answered.text);
+    assert!(answered.text.contains("no such account"), "{}", answered.text);
+    assert!(!answered.text.contains("a-secret"), "{}", answered.text);
 }
