@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    BasePath,
+    BasePath, Holds,
     api::Source,
     auth::Pages,
     metrics::Metrics,
@@ -32,6 +32,7 @@ pub(crate) struct Facts {
     pub(crate) open_to_network: bool,
     pub(crate) auth_mode: &'static str,
     pub(crate) base_path: BasePath,
+    pub(crate) holds: Holds,
 }
 
 impl App {

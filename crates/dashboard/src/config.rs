@@ -1,6 +1,6 @@
 //! What a dashboard is told.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use bigfleet_net::{listen::ListenAddr, tls::Security};
 
@@ -8,6 +8,23 @@ use crate::{AuthConfig, BasePath, Target};
 
 /// The port of the web dashboard.
 pub(crate) const PORT: u16 = 8080;
+
+/// How long shards keep idle machines, as far as a dashboard can tell: a shard's own flags are not
+/// on the wire, and whoever gives it others tells the dashboard the same. Zero is for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holds {
+    /// On-demand ones.
+    pub on_demand: Duration,
+    /// Spot ones.
+    pub spot: Duration,
+}
+
+/// Those of a shard that is given none.
+impl Default for Holds {
+    fn default() -> Self {
+        Self { on_demand: Duration::from_secs(600), spot: Duration::from_secs(60) }
+    }
+}
 
 /// Everything that a dashboard is told; a source that is empty is off.
 #[derive(Clone, Debug)]
@@ -30,6 +47,8 @@ pub struct Config {
     pub base_path: BasePath,
     /// Who may look.
     pub auth: AuthConfig,
+    /// How long shards keep idle machines.
+    pub holds: Holds,
     /// Serve profiling.
     pub debug_endpoints: bool,
 }
@@ -46,6 +65,7 @@ impl Default for Config {
             security: Security::Plaintext,
             base_path: BasePath::default(),
             auth: AuthConfig::None,
+            holds: Holds::default(),
             debug_endpoints: false,
         }
     }

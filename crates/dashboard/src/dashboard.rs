@@ -73,6 +73,7 @@ impl Dashboard {
             open_to_network: open && matches!(config.auth, AuthConfig::None),
             auth_mode: config.auth.name(),
             base_path: config.base_path.clone(),
+            holds: config.holds,
         };
         let readiness = Readiness::new("starting");
         let mut registry = Registry::default();

@@ -1,13 +1,16 @@
 //! Flags of `bigfleet-web-dashboard` (experience chapter §3.1).
 
 use std::{
+    collections::BTreeSet,
     fmt::Display,
     fs,
     path::{Path, PathBuf},
     str::FromStr,
+    time::Duration,
 };
 
 use bigfleet_net::{
+    duration,
     flags::{DiagnosticFlags, LogFlags, TlsFlags, path_parser},
     identity::Identity,
     leader,
@@ -17,7 +20,9 @@ use bigfleet_net::{
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use http::HeaderName;
 
-use crate::{AuthConfig, BasePath, Cidr, Config, Error, OidcConfig, ProxyConfig, config::PORT};
+use crate::{
+    AuthConfig, BasePath, Cidr, Config, Error, Holds, OidcConfig, ProxyConfig, Target, config::PORT,
+};
 
 /// Shows a fleet in the browser; it reads, and changes nothing
 #[derive(Debug, Parser)]
@@ -37,6 +42,9 @@ pub struct Flags {
     /// Path under which it is reached, behind proxies that strip it and that do not
     #[arg(long, value_name = "PATH", default_value = "/")]
     base_path: BasePath,
+
+    #[command(flatten)]
+    holds: HoldFlags,
 
     #[command(flatten)]
     auth: AuthFlags,
@@ -83,6 +91,18 @@ struct SourceFlags {
     /// URL of Grafana, for its panels; empty is off
     #[arg(long, value_name = "URL", default_value = "", hide_default_value = true)]
     grafana_url: String,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Shards")]
+struct HoldFlags {
+    /// As the shards have it: how long an idle on-demand machine is kept; 0 for ever
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration::parse)]
+    idle_hold_on_demand: Duration,
+
+    /// As the shards have it: how long an idle spot machine is kept; 0 for ever
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration::parse)]
+    idle_hold_spot: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -144,13 +164,17 @@ impl Flags {
         Ok(Config {
             listen: self.listen.clone(),
             prometheus_url: url("--prometheus-url", &sources.prometheus_url)?,
-            scrape: list("--scrape", &sources.scrape)?,
+            scrape: targets(&sources.scrape)?,
             coordinator: leader::split(&sources.coordinator_addr),
             kubeconfig: given(sources.kubeconfig.as_deref()).map(Path::to_owned),
-            grafana_url: url("--grafana-url", &sources.grafana_url)?,
+            grafana_url: shown("--grafana-url", &sources.grafana_url)?,
             security,
             base_path: self.base_path.clone(),
             auth: self.auth.config()?,
+            holds: Holds {
+                on_demand: self.holds.idle_hold_on_demand,
+                spot: self.holds.idle_hold_spot,
+            },
             debug_endpoints: self.diagnostics.debug_endpoints,
         })
     }
@@ -167,6 +191,18 @@ fn list<T: FromStr<Err: Display>>(flag: &str, text: &str) -> Result<Vec<T>, Erro
     parts.map(parse).collect()
 }
 
+/// Processes to scrape. Two of one name would be read as one that jumps back and forth.
+fn targets(text: &str) -> Result<Vec<Target>, Error> {
+    let targets: Vec<Target> = list("--scrape", text)?;
+    let mut names = BTreeSet::new();
+    match targets.iter().find(|target| !names.insert(&target.name)) {
+        None => Ok(targets),
+        Some(Target { name, .. }) => Err(usage(format!(
+            "--scrape: two processes are called {name:?}; give each an ID of its own"
+        ))),
+    }
+}
+
 fn given(path: Option<&Path>) -> Option<&Path> {
     path.filter(|path| !path.as_os_str().is_empty())
 }
@@ -179,10 +215,27 @@ fn url(flag: &str, text: &str) -> Result<Option<String>, Error> {
     let web = uri.filter(|uri| matches!(uri.scheme_str(), Some("http" | "https")));
     match web {
         Some(uri) if uri.host().is_some_and(|host| !host.is_empty()) => Ok(Some(text.to_owned())),
+        // It may hold a password.
+        _ if text.contains('@') => {
+            Err(usage(format!("{flag} is not a URL; write for example http://me:secret@host:9090")))
+        }
         _ => {
             Err(usage(format!("{flag} {text:?} is not a URL; write for example http://host:9090")))
         }
     }
+}
+
+/// A URL that every viewer is told.
+fn shown(flag: &str, text: &str) -> Result<Option<String>, Error> {
+    let url = url(flag, text)?;
+    let uri = url.as_deref().and_then(|url| url.parse::<http::Uri>().ok());
+    let authority = uri.as_ref().and_then(http::Uri::authority);
+    if authority.is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(usage(format!(
+            "{flag}: every viewer would read its name and password; leave them out"
+        )));
+    }
+    Ok(url)
 }
 
 impl AuthFlags {
@@ -262,7 +315,6 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
-    use crate::Target;
 
     fn config(args: &[&str]) -> Result<Config, String> {
         let args = ["x"].iter().chain(args);
@@ -284,6 +336,10 @@ mod tests {
             (":8080".into(), "/".into())
         );
         assert!(matches!(off.auth, AuthConfig::None));
+        // A shard's own, if nobody says otherwise.
+        assert_eq!(off.holds, Holds::default());
+        let held = config(&["--idle-hold-on-demand=2s", "--idle-hold-spot=0"]).unwrap().holds;
+        assert_eq!((held.on_demand, held.spot), (Duration::from_secs(2), Duration::ZERO));
     }
 
     #[test]
@@ -305,7 +361,10 @@ mod tests {
             (vec!["--prometheus-url=host:9090"], "--prometheus-url"),
             (vec!["--prometheus-url=http://h", "--scrape=a:1"], "--scrape"),
             (vec!["--grafana-url=x"], "--grafana-url"),
+            (vec!["--grafana-url=https://me:pass@h"], "--grafana-url: every viewer"),
+            (vec!["--prometheus-url=me:pass@h"], "--prometheus-url is not a URL"),
             (vec!["--scrape=a"], "--scrape"),
+            (vec!["--scrape=s=a:1,t=a:2,s=a:3"], "called \"s\""),
             (vec!["--base-path=x"], "--base-path"),
             (vec!["--auth=ldap"], "--auth"),
             (oidc.to_vec(), "--oidc-allowed-groups"),

@@ -36,7 +36,7 @@ pub use self::{
     assets::Assets,
     auth::{AuthConfig, Cidr, OidcConfig, ProxyConfig},
     base_path::BasePath,
-    config::Config,
+    config::{Config, Holds},
     dashboard::Dashboard,
     error::Error,
     routes::{Route, TABLE as ROUTES},

@@ -1,10 +1,13 @@
 //! Where the dashboard is started.
 
 use axum::Router;
-use bigfleet_dashboard::{BasePath, Config, Dashboard, Target};
+use bigfleet_dashboard::{BasePath, Config, Dashboard, Holds, Target};
 use bigfleet_net::{listen::ListenAddr, shutdown::Shutdown};
 
-use crate::{Error, fleet::Fleet};
+use crate::{
+    Error,
+    fleet::{Fleet, HOLD},
+};
 
 /// A dashboard that serves.
 pub(crate) struct Board {
@@ -31,6 +34,7 @@ pub(crate) async fn start(
         kubeconfig: Some(fleet.kubeconfig.clone()),
         security: fleet.reader.clone(),
         base_path,
+        holds: Holds { on_demand: HOLD, spot: HOLD },
         ..Config::default()
     })
     .await?;

@@ -142,9 +142,9 @@ async fn logout(
     Extension(guard): Extension<Arc<Guard>>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let cookie = oidc(&guard)?.end(&headers);
+    let cookies = oidc(&guard)?.end(&headers);
     // Where to go next is the app's to say: a script cannot follow to the issuer.
-    Ok(with_cookies(StatusCode::NO_CONTENT.into_response(), vec![cookie]))
+    Ok(with_cookies(StatusCode::NO_CONTENT.into_response(), cookies))
 }
 
 async fn only_post() -> Refusal {

@@ -2,6 +2,7 @@
 
 mod cidr;
 mod guard;
+mod key;
 mod oidc;
 mod pages;
 mod proxy;

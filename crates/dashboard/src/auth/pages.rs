@@ -2,13 +2,10 @@
 //! looked at and how many there are in all, and either may be of clusters that the viewer may not
 //! see: where viewers have scopes, it travels sealed.
 
-use aws_lc_rs::{
-    aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey},
-    hmac::{self, HMAC_SHA256, Key},
-};
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 
-use super::AuthConfig;
+use super::{AuthConfig, key};
 use crate::Error;
 
 /// Writes and reads tokens.
@@ -16,13 +13,10 @@ use crate::Error;
 pub(crate) struct Pages(Option<RandomizedNonceKey>);
 
 impl Pages {
-    /// As configured. The key comes from the client's secret, which all replicas share: a token of
-    /// one is read by each of them.
+    /// As configured. A token of one replica is read by each of them.
     pub(crate) fn new(config: &AuthConfig) -> Result<Self, Error> {
         let AuthConfig::Oidc(config) = config else { return Ok(Self(None)) };
-        let root = Key::new(HMAC_SHA256, config.client_secret.as_bytes());
-        let derived = hmac::sign(&root, b"bigfleet-web-dashboard pages, version 1");
-        let key = RandomizedNonceKey::new(&AES_256_GCM, derived.as_ref());
+        let key = RandomizedNonceKey::new(&AES_256_GCM, key::derive(config, "pages").as_ref());
         key.map(Some).map(Self).map_err(|_| Error::System("no key for tokens of pages".to_owned()))
     }
 

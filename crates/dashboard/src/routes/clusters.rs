@@ -37,7 +37,13 @@ struct Chosen {
 }
 
 fn choose(app: &Shared, viewer: &Viewer, page: &Page) -> Result<Chosen, Refusal> {
+    viewer.check(&page.cluster)?;
     let limit = limit(page.limit, 200, 1_000)? as usize;
+    if !page.cluster.is_empty() && !app.sources.clusters.ids()?.any(|id| id == page.cluster) {
+        let cluster = &page.cluster;
+        let problem = format!("no context of the kubeconfig is called {cluster:?}");
+        return Err(Refusal::NotFound(problem));
+    }
     let wanted = |id: &&str| {
         viewer.sees(id)
             && (page.cluster.is_empty() || *id == page.cluster)
@@ -135,13 +141,7 @@ pub(super) async fn available_capacity(
     viewer: Viewer,
     Params(page): Params<Page>,
 ) -> Result<impl IntoResponse, Refusal> {
-    viewer.check(&page.cluster)?;
     let Chosen { ids, total, next } = choose(&app, &viewer, &page)?;
-    if ids.is_empty() && !page.cluster.is_empty() {
-        let cluster = &page.cluster;
-        let problem = format!("no context of the kubeconfig is called {cluster:?}");
-        return Err(Refusal::NotFound(problem));
-    }
     let sources = &app.sources;
     let (at, ask) =
         (Timestamp::now(), |id: String| async move { sources.clusters.hints(&id).await });

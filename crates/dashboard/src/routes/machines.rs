@@ -1,11 +1,12 @@
 //! Machines of a shard.
 
 use axum::{extract::State, response::IntoResponse};
-use bigfleet_wire::v1alpha1::{ListMachinesRequest, Machine as WireMachine, MachineView};
+use bigfleet_wire::v1alpha1::ListMachinesRequest;
 use serde::{Deserialize, Serialize};
 
 use super::{
     Shared,
+    machine_pages::{Place, read, with_machine},
     whereabouts::{machine_of_node, shard_of_machine},
 };
 use crate::{
@@ -40,14 +41,19 @@ pub(super) struct Which {
 }
 
 impl Which {
-    fn request(&self, pages: &Pages) -> Result<ListMachinesRequest, Refusal> {
+    /// Where its page begins.
+    fn place(&self, pages: &Pages) -> Result<Place, Refusal> {
+        let place = pages.open(&self.page).and_then(|bytes| Place::parse(&bytes));
+        place.ok_or_else(|| Refusal::BadParameter("page: not a token of this API".to_owned()))
+    }
+
+    fn request(&self) -> Result<ListMachinesRequest, Refusal> {
         let bad = Refusal::BadParameter;
         let states = self.state.split(',').filter(|name| !name.is_empty());
         let state = |name: &str| {
             let known = state_number(name);
             known.ok_or_else(|| bad(format!("state {name:?}: write idle, configured, failed, …")))
         };
-        let limit = limit(self.limit, 200, 1_000)?;
         Ok(ListMachinesRequest {
             states: states.map(state).collect::<Result<_, _>>()?,
             cluster_id: self.cluster.clone(),
@@ -56,10 +62,7 @@ impl Which {
             id_prefix: self.prefix.clone(),
             host_ref: self.host_ref.clone(),
             with_error: self.with_error,
-            page_size: i32::try_from(limit).unwrap_or(i32::MAX),
-            page_token: pages
-                .open(&self.page)
-                .ok_or_else(|| bad("page: not a token of this API".to_owned()))?,
+            ..ListMachinesRequest::default()
         })
     }
 }
@@ -75,11 +78,6 @@ struct List<'a> {
     machines: Vec<Machine<'a>>,
 }
 
-/// A view without its machine shows nothing.
-fn with_machine(view: &MachineView) -> Option<(&MachineView, &WireMachine)> {
-    Some((view, view.machine.as_ref()?))
-}
-
 /// Where is this machine?
 pub(super) async fn list(
     State(app): State<Shared>,
@@ -88,7 +86,8 @@ pub(super) async fn list(
 ) -> Result<impl IntoResponse, Refusal> {
     let mut shard = required("shard", &which.shard)?.to_owned();
     viewer.check(&which.cluster)?;
-    let mut request = which.request(&app.pages)?;
+    let limit = limit(which.limit, 200, 1_000)? as usize;
+    let (mut request, place) = (which.request()?, which.place(&app.pages)?);
     let exactly = if which.node.is_empty() {
         None
     } else {
@@ -103,35 +102,31 @@ pub(super) async fn list(
         request.id_prefix.clone_from(&id);
         Some(id)
     };
-    let mut page = app.sources.shards.machines(&shard, request.clone()).await?;
-    let nothing = page.value.machines.is_empty() && page.value.next_page_token.is_empty();
+    let mut page = read(&app, &viewer, &shard, request.clone(), place, limit).await?;
     // A whole id, of which nobody needs to know the shard.
-    if exactly.is_none() && nothing && !which.prefix.is_empty() && which.page.is_empty() {
+    if exactly.is_none() && page.is_nothing() && !which.prefix.is_empty() && which.page.is_empty() {
         match shard_of_machine(&app, &viewer, &shard, &which.prefix).await {
             Ok((other, _)) if other != shard => {
-                page = app.sources.shards.machines(&other, request).await?;
+                page = read(&app, &viewer, &other, request, Place::default(), limit).await?;
                 shard = other;
             }
             Ok(_) | Err(Refusal::NotFound(_)) => {}
             Err(refusal) => return Err(refusal),
         }
     }
-    let machines = page.value.machines.iter().filter_map(with_machine);
-    let machines = machines.filter(|(_, machine)| viewer.sees(&machine.cluster));
     let machines =
-        machines.filter(|(_, machine)| exactly.as_ref().is_none_or(|id| *id == machine.id));
+        page.machines().filter(|(_, machine)| exactly.as_ref().is_none_or(|id| *id == machine.id));
     let machines: Vec<_> =
         machines.map(|(view, machine)| Machine::new(view, machine, &viewer)).collect();
     // Machines of others must not even be counted.
     let counted = exactly.is_none() && (!viewer.is_scoped() || !which.cluster.is_empty());
     let total = match (&exactly, counted) {
         (Some(_), _) => i32::try_from(machines.len()).ok(),
-        (None, true) => Some(page.value.total),
+        (None, true) => Some(page.total),
         (None, false) => None,
     };
-    let next = Some(&page.value.next_page_token).filter(|next| !next.is_empty());
-    let next = next.map(|token| app.pages.close(token));
-    let (cycle, computed) = (page.value.cycle, instant(page.value.computed_at_unix_nanos));
+    let next = page.next.as_ref().map(|next| app.pages.close(&next.to_bytes()));
+    let (cycle, computed) = (page.cycle, instant(page.computed_at));
     let body =
         List { shard: &shard, cycle, computed_at_unix_nanos: computed, total, next, machines };
     Ok(Answer::at(page.at, body).into_response())
@@ -155,10 +150,6 @@ pub(super) async fn detail(
     let known = answer.value.view.as_ref().and_then(with_machine);
     let (view, machine) =
         known.ok_or_else(|| Refusal::NotFound(format!("no machine {id:?} in {shard}")))?;
-    if !viewer.sees(&machine.cluster) {
-        // Whose it is stays untold.
-        return Err(Refusal::Forbidden(format!("machine {id:?} is not yours to see")));
-    }
     let body = Detail {
         shard: &shard,
         machine: Machine::new(view, machine, &viewer),

@@ -7,6 +7,7 @@ mod explain;
 mod fanout;
 mod finops;
 mod fleet;
+mod machine_pages;
 mod machines;
 mod needs;
 mod numbers;

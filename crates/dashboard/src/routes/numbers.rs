@@ -28,9 +28,14 @@ pub(super) fn greatest(samples: &[Sample]) -> Option<f64> {
     samples.iter().filter_map(|sample| finite(sample.value)).reduce(f64::max)
 }
 
-/// The sum; unknown where nothing is known, for the sum of nothing is not 0.
+/// The sum; unknown where a part of it is, and of nothing, which is not 0.
 pub(super) fn sum(samples: &[Sample]) -> Option<f64> {
-    samples.iter().filter_map(|sample| finite(sample.value)).reduce(|a, b| a + b)
+    total(samples.iter().map(|sample| finite(sample.value)))
+}
+
+/// The same of parts that are known or not.
+pub(super) fn total(parts: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
+    parts.into_iter().reduce(|a, b| Some(a? + b?)).flatten()
 }
 
 /// The first label of a breakdown.
@@ -131,6 +136,17 @@ impl Age {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sum_of_which_a_part_is_unknown_is_unknown() {
+        let sum_of = |values: &[f64]| {
+            let sample = |value: &f64| Sample { labels: Vec::new(), value: *value };
+            sum(&values.iter().map(sample).collect::<Vec<_>>())
+        };
+        assert_eq!((sum_of(&[1.0, 2.0]), sum_of(&[0.0])), (Some(3.0), Some(0.0)));
+        assert_eq!((sum_of(&[]), sum_of(&[1.0, f64::NAN])), (None, None));
+        assert_eq!(sum_of(&[f64::INFINITY, 1.0]), None);
+    }
 
     #[test]
     fn a_part_is_nothing_where_another_is_known() {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Shared,
-    numbers::{by, greatest, sum},
+    numbers::{By, by, greatest, sum, total},
 };
 use crate::{
     api::{Answer, Asked, Params, Refusal},
@@ -180,10 +180,8 @@ async fn numbers(app: &Shared, coordinator: &mut Coordinator, warnings: &mut Vec
                 return;
             }
         };
-    let rates = by(&apply.value);
-    let errors = ["error", "fsm_error"].iter().filter_map(|outcome| rates.get(outcome).copied()?);
     coordinator.apply_rate_per_sec = sum(&apply.value);
-    coordinator.apply_error_rate_per_sec = sum(&apply.value).map(|_| errors.sum());
+    coordinator.apply_error_rate_per_sec = error_rate(&by(&apply.value));
     coordinator.pending_instructions_total = sum(&pending.value);
     // Followers export 0.
     coordinator.last_export_unix_seconds = greatest(&export.value).filter(|at| *at > 0.0);
@@ -193,6 +191,12 @@ async fn numbers(app: &Shared, coordinator: &mut Coordinator, warnings: &mut Vec
         transfers.map(|(phase, count)| (phase.to_owned(), count)).collect()
     });
     coordinator.recovering = greatest(&recovering.value).map(|recovering| recovering > 0.0);
+}
+
+/// Errors by outcome: one that is not there, beside others that are, was never counted.
+fn error_rate(rates: &By<'_>) -> Option<f64> {
+    let of = |outcome: &&str| rates.get(outcome).copied().unwrap_or(Some(0.0));
+    total(["error", "fsm_error"].iter().map(of)).filter(|_| !rates.is_empty())
 }
 
 /// Who owns what, now.
@@ -253,4 +257,20 @@ pub(super) async fn topology(
     Params(page): Params<Page>,
 ) -> Result<impl IntoResponse, Refusal> {
     look(&app, &page.domains_page).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_rate_is_known_or_not() {
+        let rate =
+            |rates: &[(&'static str, Option<f64>)]| error_rate(&rates.iter().copied().collect());
+        assert_eq!(rate(&[]), None);
+        let none = rate(&[("success", Some(2.0))]);
+        assert_eq!((none, none.is_some_and(f64::is_sign_positive)), (Some(0.0), true));
+        assert_eq!(rate(&[("error", Some(1.0)), ("fsm_error", Some(2.0))]), Some(3.0));
+        assert_eq!(rate(&[("error", Some(1.0)), ("fsm_error", None)]), None);
+    }
 }

@@ -27,7 +27,8 @@ pub(super) async fn machine_of_node(
     found.await?.ok_or_else(unknown)
 }
 
-/// A machine, and the shard that has it: the one that was asked, or else any other.
+/// A machine, and the shard that has it: the one that was asked, or else any other. One that the
+/// viewer may not see is refused as one that nobody has, wherever it is: else ids could be tried.
 pub(super) async fn shard_of_machine(
     app: &Shared,
     viewer: &Viewer,
@@ -35,18 +36,25 @@ pub(super) async fn shard_of_machine(
     machine: &str,
 ) -> Result<(String, Arc<Fetched<GetMachineResponse>>), Refusal> {
     let shards = &app.sources.shards;
+    let seen = |answer: &Arc<Fetched<GetMachineResponse>>| {
+        let machine = answer.value.view.as_ref().and_then(|view| view.machine.as_ref());
+        machine.is_some_and(|machine| viewer.sees(&machine.cluster))
+    };
     let missed = match shards.machine(shard, machine).await {
-        Ok(answer) => return Ok((shard.to_owned(), answer)),
+        Ok(answer) if seen(&answer) => return Ok((shard.to_owned(), answer)),
+        Ok(_) | Err(Refusal::NotFound(_)) => {
+            let seen = if viewer.is_scoped() { " that you may see" } else { "" };
+            Refusal::NotFound(format!("no shard has a machine {machine:?}{seen}"))
+        }
         Err(missed) => missed,
     };
     let listed = shards.listed().await?;
     let others = listed.iter().map(|entry| entry.shard_id.clone()).filter(|id| id != shard);
     let ask = |id: String| async move { shards.machine(&id, machine).await };
-    let seen = |id: &str, answer: &Arc<Fetched<GetMachineResponse>>| {
-        let machine = answer.value.view.as_ref()?.machine.as_ref()?;
-        viewer.sees(&machine.cluster).then(|| (id.to_owned(), answer.clone()))
+    let wanted = |id: &str, answer: &Arc<Fetched<GetMachineResponse>>| {
+        seen(answer).then(|| (id.to_owned(), answer.clone()))
     };
-    let found = first(Source::Shard, others.collect(), ask, seen).await;
+    let found = first(Source::Shard, others.collect(), ask, wanted).await;
     match (found, missed) {
         (Ok(Some(found)), _) => Ok(found),
         // Not found is only said when everybody was asked.

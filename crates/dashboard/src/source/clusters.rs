@@ -3,15 +3,13 @@
 use std::{collections::BTreeMap, fmt, path::Path, sync::Arc, time::Duration};
 
 use bigfleet_crds::{AvailableCapacity, CapacityRequest, UpcomingNode, keys};
-use kube::{
-    Client, Config as KubeConfig, Resource,
-    api::{ListParams, Request},
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use kube::{Resource, config::Kubeconfig};
 use serde::{Deserialize, de::DeserializeOwned};
-use tokio::sync::OnceCell;
 
-use super::coalesce::{Coalesced, Outcome};
+use super::{
+    cluster::{Cluster, Doors},
+    coalesce::{Coalesced, Outcome},
+};
 use crate::{
     Error,
     api::{Refusal, Source},
@@ -48,8 +46,8 @@ pub(crate) fn is_pending(phase: &str) -> bool {
 
 /// Managed clusters; calls are shared and bounded.
 pub(crate) struct Clusters {
-    file: Option<Arc<Kubeconfig>>,
-    clients: BTreeMap<String, Arc<OnceCell<Client>>>,
+    doors: Option<Arc<Doors>>,
+    clusters: BTreeMap<String, Arc<Cluster>>,
     counts: Coalesced<String, Counts>,
     details: Coalesced<String, Detail>,
     hints: Coalesced<String, Vec<AvailableCapacity>>,
@@ -72,14 +70,15 @@ impl Clusters {
                 if file.contexts.is_empty() {
                     return Err(refuse("it has no context; give one per cluster".to_owned()));
                 }
-                Some(Arc::new(file))
+                Some(file)
             }
         };
         let contexts = file.iter().flat_map(|file| &file.contexts);
-        let clients = contexts.map(|context| (context.name.clone(), Arc::default())).collect();
+        let cluster = |id: &String| (id.clone(), Arc::new(Cluster::new(id)));
+        let clusters = contexts.map(|context| cluster(&context.name)).collect();
         Ok(Self {
-            file,
-            clients,
+            doors: file.map(|file| Arc::new(Doors::new(file))),
+            clusters,
             counts: Coalesced::new(&calls),
             details: Coalesced::new(&calls),
             hints: Coalesced::new(&calls),
@@ -90,21 +89,21 @@ impl Clusters {
     /// Whether there is a kubeconfig.
     #[must_use]
     pub(crate) const fn is_wired(&self) -> bool {
-        self.file.is_some()
+        self.doors.is_some()
     }
 
     /// Ids of all clusters, in order.
     pub(crate) fn ids(&self) -> Result<impl Iterator<Item = &str>, Refusal> {
-        self.file.as_ref().ok_or(Refusal::Unwired(Source::Kubeconfig))?;
-        Ok(self.clients.keys().map(String::as_str))
+        self.doors.as_ref().ok_or(Refusal::Unwired(Source::Kubeconfig))?;
+        Ok(self.clusters.keys().map(String::as_str))
     }
 
     fn way(&self, cluster: &str) -> Result<Way, Refusal> {
-        let file = self.file.clone().ok_or(Refusal::Unwired(Source::Kubeconfig))?;
-        let client = self.clients.get(cluster).ok_or_else(|| {
+        let doors = self.doors.clone().ok_or(Refusal::Unwired(Source::Kubeconfig))?;
+        let cluster = self.clusters.get(cluster).ok_or_else(|| {
             Refusal::NotFound(format!("no context of the kubeconfig is called {cluster:?}"))
         })?;
-        Ok(Way { cluster: cluster.to_owned(), file, client: client.clone() })
+        Ok(Way { doors, cluster: cluster.clone() })
     }
 
     /// Numbers of one cluster.
@@ -162,52 +161,22 @@ impl Clusters {
 
 impl fmt::Debug for Clusters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Clusters").field("ids", &self.clients.keys()).finish_non_exhaustive()
+        f.debug_struct("Clusters").field("ids", &self.clusters.keys()).finish_non_exhaustive()
     }
 }
 
 /// How one cluster is reached.
-#[derive(Clone)]
 struct Way {
-    cluster: String,
-    file: Arc<Kubeconfig>,
-    client: Arc<OnceCell<Client>>,
+    doors: Arc<Doors>,
+    cluster: Arc<Cluster>,
 }
 
 impl Way {
-    async fn client(&self) -> Result<Client, Refusal> {
-        let make = || async {
-            let options =
-                KubeConfigOptions { context: Some(self.cluster.clone()), ..Default::default() };
-            let config =
-                KubeConfig::from_custom_kubeconfig(Kubeconfig::clone(&self.file), &options);
-            let config = config.await.map_err(|error| self.failed(error))?;
-            Client::try_from(config).map_err(|error| self.failed(error))
-        };
-        self.client.get_or_try_init(make).await.cloned()
-    }
-
-    /// Every object of a kind, from the API server's own cache; of each what `T` reads.
     async fn list<K: Resource<DynamicType = ()>, T: DeserializeOwned>(
         &self,
     ) -> Result<Vec<T>, Refusal> {
-        let client = self.client().await?;
-        let request = Request::new(K::url_path(&(), None))
-            .list(&ListParams::default().match_any())
-            .map_err(|error| self.failed(error))?;
-        let list: List<T> = client.request(request).await.map_err(|error| self.failed(error))?;
-        Ok(list.items)
+        self.cluster.list::<K, T>(&self.doors).await
     }
-
-    fn failed(&self, error: impl fmt::Display) -> Refusal {
-        Refusal::failed(Source::Kubeconfig, format!("{}: {error}", self.cluster))
-    }
-}
-
-#[derive(Deserialize)]
-struct List<T> {
-    #[serde(default = "Vec::new")]
-    items: Vec<T>,
 }
 
 #[derive(Deserialize)]

@@ -1,5 +1,6 @@
 //! Where data comes from (experience chapter §2), each of which may be missing.
 
+mod cluster;
 pub(crate) mod clusters;
 pub(crate) mod coalesce;
 pub(crate) mod coordinator;

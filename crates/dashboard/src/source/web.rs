@@ -53,7 +53,19 @@ impl Web {
 
     /// The body of a GET that was answered with 200, else what was said instead.
     pub(crate) async fn get(&self, uri: &str, accept: &str) -> Result<Bytes, String> {
-        let (status, body) = self.send(Method::GET, uri, &[(ACCEPT, accept)], Bytes::new()).await?;
+        self.get_as(None, uri, accept).await
+    }
+
+    /// The same with this `Authorization`, if there is one.
+    pub(crate) async fn get_as(
+        &self,
+        authorization: Option<&str>,
+        uri: &str,
+        accept: &str,
+    ) -> Result<Bytes, String> {
+        let mut headers = vec![(ACCEPT, accept)];
+        headers.extend(authorization.map(|value| (AUTHORIZATION, value)));
+        let (status, body) = self.send(Method::GET, uri, &headers, Bytes::new()).await?;
         if status == StatusCode::OK { Ok(body) } else { Err(said(status, &body)) }
     }
 

@@ -11,6 +11,7 @@ mod age;
 mod assets;
 mod cost;
 mod decisions;
+mod hostile;
 mod identities;
 mod issuer;
 mod kube;

@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use http::StatusCode;
+use http::{HeaderMap, StatusCode, header::AUTHORIZATION};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch};
 
@@ -24,6 +24,8 @@ struct Script {
     /// Series by what is in the question.
     told: Vec<(&'static str, Vec<Series>)>,
     asked: Vec<String>,
+    /// The only `Authorization` that it takes, if it asks for one.
+    takes: Option<String>,
 }
 
 /// Labels, and values by instant.
@@ -43,6 +45,7 @@ impl Prometheus {
             empty: false,
             told: Vec::new(),
             asked: Vec::new(),
+            takes: None,
         };
         let script = Arc::new(watch::Sender::new(script));
         let router = Router::new()
@@ -75,6 +78,11 @@ impl Prometheus {
         self.script.send_modify(|script| script.told.push((of, series)));
     }
 
+    /// Answers nobody else.
+    pub(crate) fn take_only(&self, authorization: &str) {
+        self.script.send_modify(|script| script.takes = Some(authorization.to_owned()));
+    }
+
     pub(crate) fn asked(&self) -> Vec<String> {
         self.script.borrow().asked.clone()
     }
@@ -86,12 +94,17 @@ type Params = Query<std::collections::HashMap<String, String>>;
 async fn answer(
     script: &watch::Sender<Script>,
     params: &Params,
+    headers: &HeaderMap,
     values: impl Fn(&[Option<&str>]) -> Value,
 ) -> Response {
     let now = script.borrow().clone();
     let query = params["query"].clone();
     let told = now.told.iter().find(|(of, _)| query.contains(of)).map(|(_, series)| series.clone());
     script.send_modify(|script| script.asked.push(query));
+    let given = headers.get(AUTHORIZATION).map(|value| value.to_str().unwrap());
+    if now.takes.is_some() && now.takes.as_deref() != given {
+        return (StatusCode::UNAUTHORIZED, "who are you").into_response();
+    }
     match now.mood {
         Mood::Failing => (StatusCode::INTERNAL_SERVER_ERROR, "broken").into_response(),
         Mood::Hanging => std::future::pending().await,
@@ -117,11 +130,12 @@ async fn answer(
     }
 }
 
-async fn query(State(script): Scripted, params: Params) -> Response {
-    answer(&script, &params, |values| json!({"value": [1_700_000_000.5, values[0]]})).await
+async fn query(State(script): Scripted, params: Params, headers: HeaderMap) -> Response {
+    answer(&script, &params, &headers, |values| json!({"value": [1_700_000_000.5, values[0]]}))
+        .await
 }
 
-async fn query_range(State(script): Scripted, params: Params) -> Response {
+async fn query_range(State(script): Scripted, params: Params, headers: HeaderMap) -> Response {
     let number = |name: &str| -> i64 { params[name].parse().unwrap() };
     let (start, step) = (number("start"), number("step"));
     let values = |values: &[Option<&str>]| {
@@ -129,5 +143,5 @@ async fn query_range(State(script): Scripted, params: Params) -> Response {
         let known = instants.zip(values).filter_map(|(at, value)| Some(json!([at, (*value)?])));
         json!({ "values": known.collect::<Vec<_>>() })
     };
-    answer(&script, &params, values).await
+    answer(&script, &params, &headers, values).await
 }

@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use bigfleet_dashboard::{ROUTES, Source};
+use bigfleet_dashboard::{Config, Holds, ROUTES, Source};
+use bigfleet_wire::v1alpha1::MachineState;
 use http::StatusCode;
 use http_body_util::BodyExt as _;
 use tokio::time::Instant;
 
 use crate::{
-    rig::{Answered, Mood, Stubs, Viewed, lead, loopback},
+    rig::{Answered, Mood, SECOND, Stubs, Viewed, lead, loopback},
     shard::{Shard, machine},
 };
 
@@ -239,6 +240,39 @@ async fn numbers_come_through() {
 }
 
 #[tokio::test]
+async fn prometheus_is_told_the_login_of_its_url() {
+    let stubs = Stubs::start().await;
+    stubs.prometheus.take_only("Basic bWU6cEBzcw==");
+    let url = |login| Some(format!("http://{login}{}", stubs.prometheus.addr));
+    for (login, status) in [("me:p%40ss@", StatusCode::OK), ("", StatusCode::BAD_GATEWAY)] {
+        let config = Config { prometheus_url: url(login), ..stubs.config() };
+        for path in ["/api/v1/fleet/overview", "/api/v1/finops/trend"] {
+            let answered = Viewed::start(config.clone()).await.get(path).await;
+            assert_eq!(answered.status, status, "{login}{path}: {}", answered.text);
+        }
+    }
+}
+
+/// A shard does not tell its holds: the dashboard is told, and says what it took.
+#[tokio::test]
+async fn idle_machines_are_measured_by_the_holds_that_were_told() {
+    let stubs = Stubs::start().await;
+    let now = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap();
+    let mut idle = machine("m-1", "");
+    idle.since_unix_nanos = now - 30 * SECOND;
+    idle.machine.as_mut().unwrap().set_state(MachineState::Idle);
+    stubs.shard.script.machines.send_replace(vec![idle]);
+    let path = "/api/v1/finops/shard?shard=shard-0";
+    let usual = Viewed::start(stubs.config()).await.ok(path).await;
+    assert_eq!(usual["idleHoldSeconds"], serde_json::json!({"onDemand": 600.0, "spot": 60.0}));
+    assert_eq!(usual["redFlags"], serde_json::json!([]));
+    let holds = Holds { on_demand: Duration::ZERO, spot: Duration::from_secs(2) };
+    let short = Viewed::start(Config { holds, ..stubs.config() }).await.ok(path).await;
+    assert_eq!(short["idleHoldSeconds"], serde_json::json!({"onDemand": null, "spot": 2.0}));
+    assert_eq!(short["redFlags"][0]["id"], "idle-past-hold", "{short}");
+}
+
+#[tokio::test]
 async fn needs_are_those_of_the_shard() {
     let stubs = Stubs::start().await;
     let viewed = Viewed::start(stubs.config()).await;
@@ -288,6 +322,12 @@ async fn a_failing_cluster_is_a_row() {
     assert_eq!(detail["pendingCapacityRequests"], good["pendingCapacityRequests"]);
     assert_eq!(viewed.get("/api/v1/clusters/prod-b").await.status, StatusCode::BAD_GATEWAY);
     assert_eq!(viewed.get("/api/v1/clusters/gone").await.status, StatusCode::NOT_FOUND);
+    for list in ROWS {
+        let one = viewed.ok(&format!("/api/v1{list}?cluster=prod-b")).await;
+        assert_eq!((&one["total"], &one["clusters"][0]["cluster"]), (&1.into(), &"prod-b".into()));
+        let gone = viewed.get(&format!("/api/v1{list}?cluster=gone")).await;
+        assert_eq!(gone.status, StatusCode::NOT_FOUND, "{list}: {}", gone.text);
+    }
 }
 
 #[tokio::test]

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::{
     issuer::Issuer,
-    rig::{PATIENCE, Stubs, Viewed},
-    shard::machine,
+    rig::{Mood, PATIENCE, Stubs, Viewed, lead},
+    shard::{Shard, machine},
     sign_in::{oidc, sign_in},
     stream::Reader,
 };
@@ -57,9 +57,9 @@ async fn a_cluster_out_of_scope_is_forbidden_wherever_it_is_asked_for() {
     for path in [
         "/needs?shard=shard-0&cluster=prod-b",
         "/clusters/prod-b",
+        "/clusters?cluster=prod-b",
         "/available-capacity?cluster=prod-b",
         "/machines?shard=shard-0&cluster=prod-b",
-        "/machines/shard-0/m-2",
         "/sessions?shard=shard-0&cluster=prod-b",
         "/decisions?shard=shard-0&cluster=prod-b",
         "/explain?shard=shard-0&cluster=prod-b&fingerprint=f",
@@ -72,7 +72,7 @@ async fn a_cluster_out_of_scope_is_forbidden_wherever_it_is_asked_for() {
 
 #[tokio::test]
 async fn what_is_hidden_is_not_counted_but_still_explains() {
-    let (_stubs, a, ..) = two().await;
+    let (_stubs, a, _, nobody) = two().await;
     let needs = a.ok("/api/v1/needs?shard=shard-0").await;
     assert_eq!((&needs["totalNeeds"], needs["needs"].as_array().unwrap().len()), (&1.into(), 1));
     let machines = a.ok("/api/v1/machines?shard=shard-0").await;
@@ -81,6 +81,11 @@ async fn what_is_hidden_is_not_counted_but_still_explains() {
     let explained = a.ok("/api/v1/explain?shard=shard-0&cluster=prod-a&fingerprint=f").await;
     assert_eq!(explained["hiddenAhead"], json!({"needs": 1, "machinesTaken": 2}));
     assert_eq!(explained["ahead"].as_array().unwrap().len(), 1);
+    // What nobody compared saved nothing that is known, which is not 0.
+    let savings = "/api/v1/finops/savings?shard=shard-0";
+    let (some, none) = (a.ok(savings).await, nobody.ok(savings).await);
+    assert_eq!((&some["compared"], &some["savedPerHour"]), (&1.into(), &0.75.into()), "{some}");
+    assert_eq!((&none["compared"], &none["savedPerHour"]), (&0.into(), &().into()), "{none}");
     let detail = a.ok("/api/v1/machines/shard-0/m-1").await;
     assert!(detail["transitions"][1]["clusterId"].is_null());
     assert_eq!(detail["transitions"][0]["ofSequence"], "5");
@@ -99,16 +104,88 @@ async fn what_is_hidden_is_not_counted_but_still_explains() {
 #[tokio::test]
 async fn tokens_of_pages_tell_nothing() {
     let (stubs, a, ..) = two().await;
-    let token = b"\0\0\0\x03m-of-prod-b";
-    stubs.shard.script.next_page.send_replace(token.to_vec());
-    let path = "/api/v1/machines?shard=shard-0";
-    let next = a.ok(path).await["next"].as_str().unwrap().to_owned();
+    let hidden = (0..1_001).map(|at| machine(&format!("h-of-prod-b-{at:04}"), "prod-b"));
+    let own = ["m-1", "m-2"].map(|id| machine(id, "prod-a"));
+    stubs.shard.script.machines.send_replace(hidden.chain(own).collect());
+    let path = "/api/v1/machines?shard=shard-0&limit=1";
+    let page = a.ok(path).await;
+    assert_eq!(ids(&page), ["m-1"]);
+    let next = page["next"].as_str().unwrap().to_owned();
     let told = BASE64_URL_SAFE_NO_PAD.decode(&next).unwrap();
     assert!(!told.windows(6).any(|some| some == b"prod-b"), "{told:?}");
-    a.ok(&format!("{path}&page={next}")).await;
-    let forged = BASE64_URL_SAFE_NO_PAD.encode(token);
+    let page = a.ok(&format!("{path}&page={next}")).await;
+    assert_eq!((ids(&page), &page["next"]), (vec!["m-2"], &().into()));
+    let forged = BASE64_URL_SAFE_NO_PAD.encode(b"\0\0\0\0\0\x03h-of-prod-b");
     let forged = a.get(&format!("{path}&page={forged}")).await;
     assert_eq!(forged.status, StatusCode::BAD_REQUEST, "{}", forged.text);
+}
+
+fn ids(page: &serde_json::Value) -> Vec<&str> {
+    let machines = page["machines"].as_array().unwrap().iter();
+    machines.map(|machine| machine["id"].as_str().unwrap()).collect()
+}
+
+/// Neither where hidden machines are nor how many, however the pages are cut.
+#[tokio::test]
+async fn pages_do_not_show_where_something_is_hidden() {
+    let (stubs, a, ..) = two().await;
+    let of = |id: &&str| machine(id, if id.starts_with('h') { "prod-b" } else { "prod-a" });
+    let all = ["h-1", "m-1", "m-1h", "m-2", "m-3h", "m-3"];
+    let mut all: Vec<_> = all.iter().map(of).collect();
+    for (at, cluster) in [(2, "prod-b"), (4, "prod-b")] {
+        all[at].machine.as_mut().unwrap().cluster = cluster.to_owned();
+    }
+    stubs.shard.script.machines.send_replace(all);
+    for limit in 1..=4 {
+        let path = format!("/api/v1/machines?shard=shard-0&limit={limit}");
+        let (mut seen, mut next) = (Vec::new(), Some(String::new()));
+        while let Some(token) = next {
+            let page = a.ok(&format!("{path}&page={token}")).await;
+            let more = page["next"].as_str().map(str::to_owned);
+            assert_eq!(ids(&page).len(), limit.min(3 - seen.len()), "{page}");
+            seen.extend(ids(&page).into_iter().map(str::to_owned));
+            assert_eq!(more.is_some(), seen.len() < 3, "{page}");
+            next = more;
+        }
+        assert_eq!(seen, ["m-1", "m-2", "m-3"]);
+    }
+    // An id that is hidden, and one that nobody has.
+    for (hidden, unknown) in [("h-1", "x-1"), ("h", "x"), ("m-1h", "m-1x")] {
+        let ask = async |prefix| {
+            let path = format!("/api/v1/machines?shard=shard-0&prefix={prefix}&limit=1");
+            let mut page = a.ok(&path).await;
+            page["queriedAt"].take();
+            page
+        };
+        assert_eq!(ask(hidden).await, ask(unknown).await, "{hidden}");
+    }
+}
+
+/// In the shard that is asked, in another, or nowhere.
+#[tokio::test]
+async fn a_hidden_machine_is_refused_as_one_that_nobody_has() {
+    let (stubs, a, b, _) = two().await;
+    let other = Shard::start().await;
+    let (here, there) = (stubs.shard.addr.to_string(), other.addr.to_string());
+    lead(&stubs.coordinator, &[("shard-0", &here), ("shard-1", &there)]);
+    other.script.machines.send_replace(vec![machine("m-9", "prod-b")]);
+    for shard in ["shard-0", "shard-1"] {
+        let refusal = async |id| {
+            let refused = a.get(&format!("/api/v1/machines/{shard}/{id}")).await;
+            assert_eq!(refused.status, StatusCode::NOT_FOUND, "{shard} {id}: {}", refused.text);
+            refused.text.replace(id, "ID")
+        };
+        assert_eq!(refusal("m-2").await, refusal("gone").await);
+        assert_eq!(refusal("m-9").await, refusal("gone").await);
+        assert_eq!(b.ok(&format!("/api/v1/machines/{shard}/m-9")).await["shard"], "shard-1");
+    }
+    // Nor does it show while a shard does not answer.
+    other.set(Mood::Failing);
+    stubs.shard.script.machines.send_modify(|all| all.push(machine("m-8", "prod-b")));
+    for id in ["m-8", "lost"] {
+        let unsure = a.get(&format!("/api/v1/machines/shard-0/{id}")).await;
+        assert_eq!(unsure.status, StatusCode::BAD_GATEWAY, "{id}: {}", unsure.text);
+    }
 }
 
 /// A machine has no cluster until it is configured, but may be meant for one.

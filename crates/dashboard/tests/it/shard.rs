@@ -36,8 +36,6 @@ pub(crate) struct Script {
     cycle: Arc<watch::Sender<i64>>,
     pub(crate) needs: Arc<watch::Sender<Arc<Vec<NeedView>>>>,
     pub(crate) machines: Arc<watch::Sender<Vec<MachineView>>>,
-    /// The token of the next page of machines.
-    pub(crate) next_page: Arc<watch::Sender<Vec<u8>>>,
     pub(crate) decisions: broadcast::Sender<DecisionRecord>,
     /// Where its log ends, as it says.
     pub(crate) head: Arc<watch::Sender<i64>>,
@@ -145,7 +143,6 @@ impl Shard {
             cycle: Arc::new(watch::Sender::new(7)),
             needs: Arc::new(watch::Sender::new(Arc::new(needs))),
             machines: Arc::new(watch::Sender::new(machines)),
-            next_page: Arc::new(watch::Sender::new(Vec::new())),
             decisions: broadcast::Sender::new(64),
             head: Arc::new(watch::Sender::new(2)),
             pause: Arc::new(watch::Sender::new(Duration::ZERO)),
@@ -290,19 +287,32 @@ impl ShardObserve for Script {
         request: Request<ListMachinesRequest>,
     ) -> Result<Response<ListMachinesResponse>, Status> {
         let cycle = self.mood("list_machines").await?;
-        let ListMachinesRequest { id_prefix: prefix, page_token, .. } = request.into_inner();
-        let next_page_token = self.next_page.borrow().clone();
-        if !page_token.is_empty() && page_token != next_page_token {
-            return Err(Status::invalid_argument("page_token: none of ours"));
-        }
+        let ListMachinesRequest { id_prefix: prefix, page_token, page_size, .. } =
+            request.into_inner();
         let mut machines = self.machines.borrow().clone();
         machines.retain(|view| id_of(view).starts_with(&prefix));
-        let total = i32::try_from(machines.len()).unwrap();
+        machines.sort_by(|a, b| id_of(a).cmp(id_of(b)));
+        let total = u32::try_from(machines.len()).unwrap();
+        // A token as a shard's: how many there are, and the last of the page before.
+        if let Some((_, after)) = page_token.split_first_chunk::<4>() {
+            machines.retain(|view| id_of(view).as_bytes() > after);
+        } else if !page_token.is_empty() {
+            return Err(Status::invalid_argument("page_token: none of ours"));
+        }
+        let page = usize::try_from(page_size).ok().filter(|page| (1..=1_000).contains(page));
+        let page = page.unwrap_or(1_000);
+        let next_page_token = match machines.get(page - 1) {
+            Some(last) if machines.len() > page => {
+                [&total.to_be_bytes()[..], id_of(last).as_bytes()].concat()
+            }
+            _ => Vec::new(),
+        };
+        machines.truncate(page);
         Ok(Response::new(ListMachinesResponse {
             machines,
             cycle,
             computed_at_unix_nanos: computed(cycle),
-            total,
+            total: i32::try_from(total).unwrap(),
             next_page_token,
         }))
     }

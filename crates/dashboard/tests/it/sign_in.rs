@@ -40,7 +40,12 @@ async fn get(viewed: &Viewed, path: &str, cookie: &str) -> Response<Body> {
 
 /// Goes off to the issuer; what the browser carries, and what the issuer is told.
 async fn begin(viewed: &Viewed, issuer: &Issuer, claims: Value) -> (String, String) {
-    let response = get(viewed, "/auth/login?return=%2Fneeds%3Fshard%3Da", "").await;
+    begin_at(viewed, issuer, claims, "%2Fneeds%3Fshard%3Da").await
+}
+
+/// The same from another page.
+async fn begin_at(viewed: &Viewed, issuer: &Issuer, claims: Value, page: &str) -> (String, String) {
+    let response = get(viewed, &format!("/auth/login?return={page}"), "").await;
     assert_eq!(response.status(), StatusCode::SEE_OTHER);
     let to = location(&response);
     assert!(to.starts_with(&format!("{}/authorize?", issuer.url)), "{to}");
@@ -67,8 +72,15 @@ pub(crate) async fn sign_in(viewed: &Viewed, issuer: &Issuer, claims: Value) -> 
     let back = get(viewed, &format!("/auth/callback?code=the-code&state={state}"), &login).await;
     assert_eq!(back.status(), StatusCode::SEE_OTHER);
     assert_eq!(location(&back), "/needs?shard=a");
-    let session = cookies(&back).into_iter().find(|cookie| cookie.starts_with("bigfleet_session="));
-    viewed.with_cookie(&session.unwrap())
+    viewed.with_cookie(&session(&back))
+}
+
+/// The cookies of a session, as a browser sends them.
+fn session(response: &Response<Body>) -> String {
+    let mut all = cookies(response);
+    all.retain(|cookie| cookie.starts_with("bigfleet_session"));
+    assert!(!all.is_empty());
+    all.join("; ")
 }
 
 #[tokio::test]
@@ -129,6 +141,101 @@ async fn a_sign_in_belongs_to_one_browser_and_one_group() {
         let (login, state) = begin(&viewed, &issuer, wrong.clone()).await;
         let refused = get(&viewed, &callback("the-code", &state), &login).await;
         assert_eq!(refused.status(), StatusCode::FORBIDDEN, "{wrong}");
+    }
+}
+
+/// Names of clusters that nothing but themselves tells.
+fn random(count: usize) -> Vec<String> {
+    let name = |at: usize| {
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &at.to_be_bytes());
+        digest.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    (0..count).map(name).collect()
+}
+
+#[tokio::test]
+async fn a_scope_of_many_clusters_takes_several_cookies() {
+    let issuer = Issuer::start().await;
+    let viewed = Viewed::start(Config { auth: oidc(&issuer), ..loopback() }).await;
+    let of = |clusters: &[String]| json!({"groups": ["sre"], "clusters": clusters});
+    let alike: Vec<String> = (0..2_000).map(|at| format!("prod-eu-west-1-{at:04}")).collect();
+    for (clusters, least) in [(alike, 1), (random(350), 2)] {
+        let session = sign_in(&viewed, &issuer, of(&clusters)).await;
+        let cookie = session.cookie.clone().unwrap();
+        assert!(cookie.split("; ").all(|one| one.len() < 4_000), "a browser keeps it");
+        assert!(cookie.split("; ").count() >= least, "{}", cookie.len());
+        let config = session.ok("/api/v1/config").await;
+        assert_eq!(config["viewer"]["clusters"].as_array().unwrap().len(), clusters.len());
+        // Half a session is none.
+        if least > 1 {
+            let half = viewed.with_cookie(cookie.split("; ").next().unwrap());
+            assert_eq!(half.get("/api/v1/config").await.status, StatusCode::UNAUTHORIZED);
+            let request = Request::post("/auth/logout").body(Body::empty()).unwrap();
+            let ended = cookies(&session.response(request).await);
+            assert_eq!(ended.len(), cookie.split("; ").count(), "{ended:?}");
+        }
+    }
+    let (login, state) = begin(&viewed, &issuer, of(&random(1_000))).await;
+    let path = format!("/auth/callback?code=the-code&state={state}");
+    let refused = viewed.with_cookie(&login).get(&path).await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN);
+    assert!(refused.text.contains("too many clusters"), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn a_page_whose_address_is_too_long_is_not_come_back_to() {
+    let issuer = Issuer::start().await;
+    let viewed = Viewed::start(Config { auth: oidc(&issuer), ..loopback() }).await;
+    for (page, back) in [
+        (format!("%2Fneeds%3Fgroup%3D{}", random(20).concat()), None),
+        (format!("%2Fneeds%3Fgroup%3D{}", random(300).concat()), Some("/")),
+    ] {
+        let claims = json!({"groups": ["sre"]});
+        let (login, state) = begin_at(&viewed, &issuer, claims, &page).await;
+        assert!(login.len() < 4_000, "a browser keeps it: {}", login.len());
+        let callback = format!("/auth/callback?code=the-code&state={state}");
+        let arrived = location(&get(&viewed, &callback, &login).await);
+        let page = percent_decode_str(&page).decode_utf8().unwrap();
+        assert_eq!(arrived, back.unwrap_or(&page));
+    }
+}
+
+/// Two that share a client and its secret, or one before and after its flags were changed.
+#[tokio::test]
+async fn a_session_holds_under_the_rules_it_was_given_by() {
+    let issuer = Issuer::start().await;
+    let rules = || match oidc(&issuer) {
+        AuthConfig::Oidc(rules) => rules,
+        _ => unreachable!(),
+    };
+    let start = async |rules: OidcConfig| {
+        Viewed::start(Config { auth: AuthConfig::Oidc(rules), ..loopback() }).await
+    };
+    let whole = OidcConfig {
+        cluster_scope_claim: None,
+        allowed_groups: vec!["sre".to_owned(), "dev".to_owned()],
+        ..rules()
+    };
+    let claims = json!({"groups": ["dev", "sre"], "clusters": ["prod-a"]});
+    let first = start(whole.clone()).await;
+    let session = sign_in(&first, &issuer, claims).await;
+    let cookie = session.cookie.clone().unwrap();
+    assert_eq!(session.get("/api/v1/config").await.status, StatusCode::OK);
+    let swapped = vec!["dev".to_owned(), "sre".to_owned()];
+    for (other, status) in [
+        (OidcConfig { allowed_groups: swapped, ..whole.clone() }, StatusCode::OK),
+        (
+            OidcConfig { cluster_scope_claim: Some("clusters".to_owned()), ..whole.clone() },
+            StatusCode::UNAUTHORIZED,
+        ),
+        (
+            OidcConfig { allowed_groups: vec!["sre".to_owned()], ..whole.clone() },
+            StatusCode::UNAUTHORIZED,
+        ),
+        (OidcConfig { client_id: "other".to_owned(), ..whole }, StatusCode::UNAUTHORIZED),
+    ] {
+        let other = start(other).await.with_cookie(&cookie);
+        assert_eq!(other.get("/api/v1/config").await.status, status);
     }
 }
 

@@ -1,18 +1,16 @@
 //! The OpenID issuer: what it publishes, and its answer to a code.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
-use tokio::{
-    sync::Mutex,
-    time::{Instant, timeout},
-};
+use tokio::time::timeout;
 
 use super::{
     OidcConfig, form,
-    token::{self, Claims, Expected, Jwk, Wrong},
+    published::{Document, Looks, Published},
+    token::{self, Claims, Expected, Wrong},
 };
 use crate::{Error, api::Refusal, source::web::Web};
 
@@ -30,22 +28,7 @@ const KEYS_APART: Duration = Duration::from_secs(10);
 pub(super) struct Issuer {
     config: OidcConfig,
     web: Web,
-    published: Mutex<Option<Published>>,
-}
-
-#[derive(Clone, Debug)]
-struct Published {
-    document: Document,
-    keys: Vec<Jwk>,
-    at: Instant,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Document {
-    issuer: String,
-    authorization_endpoint: String,
-    token_endpoint: String,
-    jwks_uri: String,
+    looks: Looks,
 }
 
 #[derive(Deserialize)]
@@ -68,50 +51,17 @@ impl Issuer {
                 problem: "write https://…; plain http only on this machine".to_owned(),
             });
         }
-        Ok(Self { config: config.clone(), web, published: Mutex::default() })
+        Ok(Self { config: config.clone(), web, looks: Looks::default() })
     }
 
     /// Where viewers sign in.
     pub(super) async fn authorization_endpoint(&self) -> Result<String, Refusal> {
-        Ok(self.published(FRESH).await?.document.authorization_endpoint)
+        Ok(self.published(FRESH).await?.document.authorization_endpoint.clone())
     }
 
-    async fn published(&self, no_older: Duration) -> Result<Published, Refusal> {
-        let mut published = self.published.lock().await;
-        if let Some(known) = published.as_ref().filter(|known| known.at.elapsed() < no_older) {
-            return Ok(known.clone());
-        }
-        let fetched = timeout(WITHIN, self.fetch()).await;
-        let fetched = fetched.unwrap_or_else(|_| Err("no answer in time".to_owned()));
-        match (fetched, published.as_ref()) {
-            (Ok(new), _) => Ok(published.insert(new).clone()),
-            // Keys outlive a bad hour of their issuer.
-            (Err(problem), Some(old)) => {
-                tracing::warn!(problem, "the issuer does not say what it publishes");
-                Ok(old.clone())
-            }
-            (Err(problem), None) => Err(self.failed(&problem)),
-        }
-    }
-
-    async fn fetch(&self) -> Result<Published, String> {
-        let issuer = self.config.issuer.trim_end_matches('/');
-        let uri = format!("{issuer}/.well-known/openid-configuration");
-        let document = self.web.get(&uri, "application/json").await?;
-        let document: Document =
-            serde_json::from_slice(&document).map_err(|error| error.to_string())?;
-        if document.issuer != self.config.issuer {
-            return Err(format!("it calls itself {:?}", document.issuer));
-        }
-        let endpoints =
-            [&document.authorization_endpoint, &document.token_endpoint, &document.jwks_uri];
-        if let Some(endpoint) = endpoints.into_iter().find(|endpoint| !safe(endpoint)) {
-            return Err(format!("it publishes {endpoint:?}, which is not https"));
-        }
-        let keys = self.web.get(&document.jwks_uri, "application/json").await?;
-        let keys: Keys = serde_json::from_slice(&keys).map_err(|error| error.to_string())?;
-        let keys = keys.keys.into_iter().filter_map(|key| serde_json::from_value(key).ok());
-        Ok(Published { document, keys: keys.collect(), at: Instant::now() })
+    async fn published(&self, no_older: Duration) -> Result<Arc<Published>, Refusal> {
+        let look = || look(self.config.issuer.clone(), self.web.clone());
+        self.looks.get(no_older, look).await.map_err(|problem| self.failed(&problem))
     }
 
     /// The ID token for a code.
@@ -121,7 +71,8 @@ impl Issuer {
         redirect_uri: &str,
         verifier: &str,
     ) -> Result<String, Refusal> {
-        let endpoint = self.published(FRESH).await?.document.token_endpoint;
+        let published = self.published(FRESH).await?;
+        let endpoint = &published.document.token_endpoint;
         let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let client = [&*self.config.client_id, &*self.config.client_secret].map(encode);
         let authorization = format!("Basic {}", BASE64_STANDARD.encode(client.join(":")));
@@ -131,7 +82,7 @@ impl Issuer {
             ("redirect_uri", redirect_uri),
             ("code_verifier", verifier),
         ]);
-        let answer = timeout(WITHIN, self.web.post_form(&endpoint, Some(&authorization), body));
+        let answer = timeout(WITHIN, self.web.post_form(endpoint, Some(&authorization), body));
         let answer = answer.await.unwrap_or_else(|_| Err("no answer in time".to_owned()));
         let answer = answer.map_err(|problem| self.failed(&problem))?;
         let tokens: Tokens = serde_json::from_slice(&answer)
@@ -150,8 +101,7 @@ impl Issuer {
             Expected { issuer: &self.config.issuer, client_id: &self.config.client_id, nonce, now };
         let mut verified = token::verify(token, &self.published(FRESH).await?.keys, &expected);
         if let Err(Wrong::UnknownKey) = verified {
-            let keys = self.published(KEYS_APART).await?.keys;
-            verified = token::verify(token, &keys, &expected);
+            verified = token::verify(token, &self.published(KEYS_APART).await?.keys, &expected);
         }
         verified.map_err(|wrong| {
             let why = match wrong {
@@ -165,6 +115,26 @@ impl Issuer {
     fn failed(&self, problem: &str) -> Refusal {
         Refusal::Issuer(format!("{}: {problem}", self.config.issuer))
     }
+}
+
+/// What it publishes now.
+async fn look(issuer: String, web: Web) -> Result<Published, String> {
+    let uri = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
+    let document = web.get(&uri, "application/json").await?;
+    let document: Document =
+        serde_json::from_slice(&document).map_err(|error| error.to_string())?;
+    if document.issuer != issuer {
+        return Err(format!("it calls itself {:?}", document.issuer));
+    }
+    let endpoints =
+        [&document.authorization_endpoint, &document.token_endpoint, &document.jwks_uri];
+    if let Some(endpoint) = endpoints.into_iter().find(|endpoint| !safe(endpoint)) {
+        return Err(format!("it publishes {endpoint:?}, which is not https"));
+    }
+    let keys = web.get(&document.jwks_uri, "application/json").await?;
+    let keys: Keys = serde_json::from_slice(&keys).map_err(|error| error.to_string())?;
+    let keys = keys.keys.into_iter().filter_map(|key| serde_json::from_value(key).ok());
+    Ok(Published { document, keys: keys.collect() })
 }
 
 /// Secrets travel by https, or stay on this machine.

@@ -2,7 +2,9 @@
 //! cookie and nowhere else, so that any replica of the dashboard knows it, and ends with the token
 //! that it came from.
 
+mod cookies;
 mod issuer;
+mod published;
 mod session;
 mod token;
 
@@ -28,9 +30,6 @@ const LOGIN: &str = "bigfleet_login";
 
 /// Seconds to sign in.
 const LOGIN_SECONDS: i64 = 600;
-
-/// Browsers keep no larger cookie.
-const MOST_COOKIE: usize = 3_800;
 
 /// Where viewers sign in, and who of them may look.
 #[derive(Clone)]
@@ -59,7 +58,8 @@ pub(crate) struct Oidc {
     config: OidcConfig,
     base: BasePath,
     issuer: Issuer,
-    seal: Seal,
+    sessions: Seal,
+    logins: Seal,
 }
 
 /// Where to send a browser, and with which cookies.
@@ -91,15 +91,15 @@ impl Oidc {
     /// Checks the configuration and dials nobody yet: the issuer may come up later.
     pub(super) fn new(config: OidcConfig, base: &BasePath, web: Web) -> Result<Self, Error> {
         let issuer = Issuer::new(&config, web)?;
-        let seal = Seal::new(&config.client_secret);
-        Ok(Self { issuer, seal, base: base.clone(), config })
+        let (sessions, logins) = (Seal::new(&config, "session"), Seal::new(&config, "login"));
+        Ok(Self { issuer, sessions, logins, base: base.clone(), config })
     }
 
     /// Who looks, by their cookie.
     pub(super) fn viewer(&self, headers: &HeaderMap) -> Result<Viewer, Refusal> {
         let nobody = || Refusal::NoIdentity { login: Some("auth/login") };
-        let session: Session = session::cookie(headers, SESSION)
-            .and_then(|text| self.seal.open(text))
+        let session: Session = cookies::join(headers, SESSION)
+            .and_then(|text| self.sessions.open(&text))
             .ok_or_else(nobody)?;
         if Timestamp::now().as_second() >= session.until {
             return Err(nobody());
@@ -117,7 +117,7 @@ impl Oidc {
     pub(super) async fn begin(&self, headers: &HeaderMap, back: &str) -> Result<Step, Refusal> {
         let authorization = self.issuer.authorization_endpoint().await?;
         let (scheme, origin) = origin(headers)?;
-        let login = Login {
+        let mut login = Login {
             state: secret()?,
             nonce: secret()?,
             verifier: secret()?,
@@ -138,7 +138,12 @@ impl Oidc {
         ];
         let parameters = form(&parameters);
         let joint = if authorization.contains('?') { '&' } else { '?' };
-        let cookie = self.seal.close(&login);
+        let mut cookie = self.logins.close(&login);
+        if cookie.len() > cookies::MOST {
+            // Better to come back to the wrong page than not at all.
+            "/".clone_into(&mut login.back);
+            cookie = self.logins.close(&login);
+        }
         Ok(Step {
             to: format!("{authorization}{joint}{parameters}"),
             cookies: vec![self.set(LOGIN, &cookie, LOGIN_SECONDS, scheme)],
@@ -154,7 +159,8 @@ impl Oidc {
     ) -> Result<Step, Refusal> {
         let forbidden = |text: &str| Refusal::Forbidden(text.to_owned());
         let now = Timestamp::now().as_second();
-        let login = session::cookie(headers, LOGIN).and_then(|text| self.seal.open::<Login>(text));
+        let login: Option<Login> =
+            cookies::cookie(headers, LOGIN).and_then(|text| self.logins.open(text));
         let login = login.filter(|login| now < login.until && !state.is_empty());
         let login = login.filter(|login| login.state == state).ok_or_else(|| {
             forbidden("this sign-in was not begun here, or took too long; begin again")
@@ -171,25 +177,40 @@ impl Oidc {
             clusters: self.scope(&claims),
             until: claims.exp,
         };
-        let cookie = self.seal.close(&session);
-        if cookie.len() > MOST_COOKIE {
-            return Err(forbidden("your token lists too many clusters for a cookie"));
-        }
+        let text = self.sessions.close(&session);
+        let pieces = cookies::split(SESSION, &text).ok_or_else(|| {
+            tracing::warn!(
+                viewer = session.name,
+                bytes = text.len(),
+                "viewer has too many clusters"
+            );
+            Refusal::Forbidden(format!(
+                "your token lists too many clusters: they fill {} bytes of cookies, and {} is the \
+                 most; ask for a token with fewer, or for a dashboard without \
+                 --cluster-scope-claim",
+                text.len(),
+                cookies::MOST_IN_ALL
+            ))
+        })?;
         let (scheme, _) = origin(headers)?;
         tracing::info!(viewer = session.name, "viewer signed in");
+        let over = cookies::held(headers, SESSION, pieces.len());
+        let ended = over.iter().map(String::as_str).chain([LOGIN]);
+        let ended: Vec<String> = ended.map(|name| self.set(name, "", 0, scheme)).collect();
+        let pieces = pieces.iter();
+        let set = pieces.map(|(name, text)| self.set(name, text, session.until - now, scheme));
         Ok(Step {
             to: under(self.base.prefix(), local(&login.back)),
-            cookies: vec![
-                self.set(SESSION, &cookie, session.until - now, scheme),
-                self.set(LOGIN, "", 0, scheme),
-            ],
+            cookies: set.chain(ended).collect(),
         })
     }
 
-    /// The cookie that ends the session of this browser.
-    pub(super) fn end(&self, headers: &HeaderMap) -> String {
+    /// The cookies that end the session of this browser.
+    pub(super) fn end(&self, headers: &HeaderMap) -> Vec<String> {
         let scheme = origin(headers).map_or("http", |(scheme, _)| scheme);
-        self.set(SESSION, "", 0, scheme)
+        let mut held = cookies::held(headers, SESSION, 1);
+        held.insert(0, SESSION.to_owned());
+        held.iter().map(|name| self.set(name, "", 0, scheme)).collect()
     }
 
     /// A claim that is asked for and missing is a list of nothing.

@@ -1,25 +1,35 @@
 //! What the machines of one shard cost, for whom, and what is wrong with that. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use bigfleet_model::cost::effective_cost;
 use bigfleet_wire::v1alpha1::{CapacityType, MachineState, MachineView};
 use serde::Serialize;
 
 use super::flag::{BESIDE_RESERVED, CHEAPER, Flag, PAST_HOLD};
-use crate::view::{capacity_type, priority_class, state};
+use crate::{
+    Holds,
+    view::{capacity_type, priority_class, state},
+};
 
-/// Seconds that idle machines are held, as far as a view can tell: a shard's own are not on the
-/// wire, and these are the usual ones (engine chapter §2). Others are never given back.
-const HOLD_ON_DEMAND: i64 = 600;
-const HOLD_SPOT: i64 = 60;
-
-const fn hold_seconds(kind: CapacityType) -> Option<i64> {
-    match kind {
-        CapacityType::OnDemand => Some(HOLD_ON_DEMAND),
-        CapacityType::Spot => Some(HOLD_SPOT),
-        _ => None,
+impl Holds {
+    /// How long an idle machine is kept; others are never given back.
+    fn of(self, kind: CapacityType) -> Option<Duration> {
+        let hold = match kind {
+            CapacityType::OnDemand => self.on_demand,
+            CapacityType::Spot => self.spot,
+            _ => Duration::ZERO,
+        };
+        Some(hold).filter(|hold| !hold.is_zero())
     }
+}
+
+/// As a sentence says it.
+fn in_words(hold: Duration) -> String {
+    if hold.is_zero() { "for ever".to_owned() } else { format!("{} s", hold.as_secs_f64()) }
 }
 
 /// Machines that could stand in for each other, as far as a view can tell.
@@ -40,6 +50,7 @@ pub(crate) struct Line {
 /// Machines taken in one by one.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
+    holds: Holds,
     lines: BTreeMap<(String, &'static str, &'static str, &'static str), (usize, f64)>,
     past_hold: Vec<f64>,
     idle_reserved: BTreeMap<Shape, usize>,
@@ -59,6 +70,11 @@ struct Used {
 }
 
 impl Ledger {
+    /// Of a shard that keeps idle machines for so long.
+    pub(super) fn new(holds: Holds) -> Self {
+        Self { holds, ..Self::default() }
+    }
+
     /// One more machine.
     pub(super) fn add(&mut self, view: &MachineView, now_unix_nanos: i64) {
         let Some(machine) = &view.machine else { return };
@@ -80,9 +96,10 @@ impl Ledger {
         let free = view.claimed_by_fingerprint.is_empty() && view.in_flight.is_empty() && !bound;
         match at {
             MachineState::Idle if free => {
-                let held = now_unix_nanos.saturating_sub(view.since_unix_nanos) / 1_000_000_000;
+                let held = now_unix_nanos.saturating_sub(view.since_unix_nanos);
+                let held = Duration::from_nanos(u64::try_from(held).unwrap_or(0));
                 let known = view.since_unix_nanos > 0;
-                if known && hold_seconds(kind).is_some_and(|hold| held > 2 * hold) {
+                if known && self.holds.of(kind).is_some_and(|hold| held > hold.saturating_mul(2)) {
                     self.past_hold.push(machine.price_per_hour);
                 }
                 if kind == CapacityType::Reserved {
@@ -139,9 +156,10 @@ impl Ledger {
                 severity: "warning",
                 title: "Idle elastic machines past their hold",
                 detail: format!(
-                    "{count} idle machines are older than twice their hold time, if that is \
-                     {HOLD_ON_DEMAND} s for on-demand and {HOLD_SPOT} s for spot ones, and cost \
-                     ${dollars:.2} an hour"
+                    "{count} idle machines are older than twice their hold time, if that is {} \
+                     for on-demand and {} for spot ones, and cost ${dollars:.2} an hour",
+                    in_words(self.holds.on_demand),
+                    in_words(self.holds.spot)
                 ),
                 value: count as f64,
                 r#where: at(),
@@ -286,6 +304,15 @@ mod tests {
         let flag = &ledger.flags("s", |_| true)[0];
         assert!(flag.estimate, "the holds are assumed");
         assert!(flag.detail.contains("600 s for on-demand and 60 s for spot"), "{}", flag.detail);
+        // Whoever gives shards other holds says so.
+        let holds = Holds { on_demand: Duration::from_secs(2), spot: Duration::ZERO };
+        let mut ledger = Ledger::new(holds);
+        for kind in [CapacityType::OnDemand, CapacityType::Spot] {
+            ledger.add(&idle(kind, 5), NOW);
+        }
+        let flag = &ledger.flags("s", |_| true)[0];
+        assert_eq!(flag.value, 1.0, "spot ones are kept for ever");
+        assert!(flag.detail.contains("2 s for on-demand and for ever for spot"), "{}", flag.detail);
         let claimed =
             MachineView { claimed_by_fingerprint: "f".to_owned(), ..idle(CapacityType::Spot, 121) };
         assert!(ids(&[claimed]).is_empty());

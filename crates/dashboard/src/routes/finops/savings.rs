@@ -4,7 +4,7 @@ use axum::{extract::State, response::IntoResponse};
 use bigfleet_wire::v1alpha1::DecisionRecord;
 use serde::{Deserialize, Serialize};
 
-use super::super::Shared;
+use super::super::{Shared, numbers::total};
 use crate::{
     api::{
         Answer, Params, Refusal,
@@ -32,7 +32,7 @@ struct Savings<'a> {
     shard: &'a str,
     decisions: usize,
     compared: usize,
-    saved_per_hour: f64,
+    saved_per_hour: Option<f64>,
     gap: bool,
     rows: Vec<Row<'a>>,
 }
@@ -88,7 +88,7 @@ pub(crate) async fn savings(
         shard: id,
         decisions: records.iter().filter(|record| record.of_sequence == 0).count(),
         compared: rows.len(),
-        saved_per_hour: rows.iter().map(|row| row.saved_per_hour).sum(),
+        saved_per_hour: total(rows.iter().map(|row| Some(row.saved_per_hour))),
         gap: told.gap || told.cut || told.more,
         rows: {
             rows.truncate(limit);

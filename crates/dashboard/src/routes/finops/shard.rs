@@ -13,6 +13,7 @@ use super::{
     ledger::{Ledger, Line},
 };
 use crate::{
+    Holds,
     api::{Answer, Params, Refusal, params::required},
     auth::Viewer,
     source::shards::Shard,
@@ -53,8 +54,24 @@ struct Body<'a> {
     computed_at_unix_nanos: Option<i64>,
     machines: Option<usize>,
     truncated: bool,
+    idle_hold_seconds: HoldSeconds,
     rows: Vec<&'a Line>,
     red_flags: Cow<'a, [Flag]>,
+}
+
+/// What is taken for the shard's holds of idle machines; none is for ever.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct HoldSeconds {
+    on_demand: Option<f64>,
+    spot: Option<f64>,
+}
+
+impl From<Holds> for HoldSeconds {
+    fn from(holds: Holds) -> Self {
+        let seconds = |hold: Duration| (!hold.is_zero()).then_some(hold.as_secs_f64());
+        Self { on_demand: seconds(holds.on_demand), spot: seconds(holds.spot) }
+    }
 }
 
 /// Who pays what in this shard?
@@ -65,7 +82,8 @@ pub(crate) async fn shard(
 ) -> Result<impl IntoResponse, Refusal> {
     let id = required("shard", &which.shard)?;
     let shard = app.sources.shards.find(id).await?;
-    let money = app.money.get(id.to_owned(), WITHIN, || read(shard)).await?;
+    let holds = app.facts.holds;
+    let money = app.money.get(id.to_owned(), WITHIN, || read(shard, holds)).await?;
     let rows = money.value.lines.iter().filter(|line| viewer.sees(&line.cluster)).collect();
     let red_flags = if viewer.is_scoped() {
         Cow::Owned(money.value.ledger.flags(id, |cluster| viewer.sees(cluster)))
@@ -79,14 +97,15 @@ pub(crate) async fn shard(
         // Machines of others must not even be counted.
         machines: (!viewer.is_scoped()).then_some(money.value.machines),
         truncated: money.value.truncated,
+        idle_hold_seconds: holds.into(),
         rows,
         red_flags,
     };
     Ok(Answer::at(money.at, body).into_response())
 }
 
-async fn read(shard: Shard) -> Result<Money, Refusal> {
-    let (mut ledger, mut as_of, mut machines) = (Ledger::default(), (0, 0), 0);
+async fn read(shard: Shard, holds: Holds) -> Result<Money, Refusal> {
+    let (mut ledger, mut as_of, mut machines) = (Ledger::new(holds), (0, 0), 0);
     let mut page_token = Vec::new();
     let now = i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
     let truncated = loop {

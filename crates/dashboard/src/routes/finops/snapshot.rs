@@ -9,11 +9,11 @@ use serde::Serialize;
 use super::{
     super::{
         Shared,
-        numbers::{Age, By, ByTwo, age, by, by_two, sum},
+        numbers::{Age, By, ByTwo, age, by, by_two, sum, total},
     },
     flag::{
-        BESIDE_RESERVED, CHEAPER, Flag, PAST_HOLD, RISING, Unchecked, is_rising, pinned_on_spot,
-        rising,
+        BESIDE_RESERVED, CHEAPER, Flag, PAST_HOLD, PINNED_ON_SPOT, RISING, Unchecked, is_rising,
+        pinned_on_spot, rising,
     },
 };
 use crate::{
@@ -85,7 +85,7 @@ fn by_bucket(samples: &[Sample], buckets: &[String]) -> Option<Vec<Option<f64>>>
 /// A sum of which a part is unknown is unknown.
 fn columns(matrix: &Matrix) -> Vec<Option<f64>> {
     let width = matrix.first().map_or(0, Vec::len);
-    (0..width).map(|at| matrix.iter().filter_map(|row| row.get(at).copied()).sum()).collect()
+    (0..width).map(|at| total(matrix.iter().map(|row| row.get(at).copied().flatten()))).collect()
 }
 
 /// Where does the money go?
@@ -126,28 +126,24 @@ pub(crate) async fn snapshot(State(app): State<Shared>) -> Result<impl IntoRespo
     let number_of = |wanted: &dyn Fn(&str) -> bool| {
         let of_state =
             states.value.iter().filter(|one| one.labels.get(1).is_some_and(|state| wanted(state)));
-        known.then(|| of_state.map(|one| finite(one.value)).sum::<Option<f64>>()).flatten()
+        // None in this state, where states are known.
+        known.then(|| total(of_state.map(|one| finite(one.value)).chain([NONE]))).flatten()
     };
     let in_state = |state: &str| number_of(&|other| other == state);
-    let total = sum(&states.value);
     // What is only on offer has no host, and is not idle either.
     let hosts = number_of(&|state| state != "speculative").filter(|hosts| *hosts > 0.0);
     let idle = in_state("idle");
     let mut red_flags = Vec::new();
-    red_flags.extend(pinned_flag(&pinned.value));
-    let (rising, unknown) = rising_flag(&rates.value);
-    red_flags.extend(rising);
+    let (pinned, pinned_unknown) = pinned_flag(&pinned.value, known);
+    let (rising, rising_unknown) = rising_flag(&rates.value);
+    red_flags.extend(pinned.into_iter().chain(rising));
     let per_shard = |id| Unchecked { id, why: "looked for one shard at a time".to_owned() };
     let mut unchecked: Vec<Unchecked> =
         [PAST_HOLD, BESIDE_RESERVED, CHEAPER].into_iter().map(per_shard).collect();
-    unchecked.extend(unknown);
-    if !known {
-        let why = "no shard's machines are in the metrics".to_owned();
-        unchecked.push(Unchecked { id: super::flag::PINNED_ON_SPOT, why });
-    }
+    unchecked.extend(rising_unknown.into_iter().chain(pinned_unknown));
     let body = Snapshot {
         totals: Totals {
-            machines: total,
+            machines: sum(&states.value),
             configured: in_state("configured"),
             idle,
             idle_share: idle.zip(hosts).map(|(idle, hosts)| idle / hosts),
@@ -170,11 +166,19 @@ pub(crate) async fn snapshot(State(app): State<Shared>) -> Result<impl IntoRespo
     Ok(asked.answer(body).into_response())
 }
 
-fn pinned_flag(samples: &[Sample]) -> Option<Flag> {
-    let with = || samples.iter().filter(|sample| sample.value > 0.0);
+/// Pinned work on Spot, of the shards where its number is known; and where it is not.
+fn pinned_flag(samples: &[Sample], known: bool) -> (Option<Flag>, Option<Unchecked>) {
+    let with = || samples.iter().filter(|sample| finite(sample.value).is_some_and(|all| all > 0.0));
     let machines: f64 = with().map(|sample| sample.value).sum();
     let pods = with().filter_map(|sample| sample.labels.first().cloned()).collect();
-    (machines > 0.0).then(|| pinned_on_spot(machines, pods))
+    let flag = (machines > 0.0).then(|| pinned_on_spot(machines, pods));
+    let unknown = samples.iter().filter(|sample| finite(sample.value).is_none()).count();
+    let why = match (known, unknown) {
+        (false, _) => Some("no shard's machines are in the metrics".to_owned()),
+        (true, 0) => None,
+        _ => Some(format!("the metrics of {unknown} shards have no number for it")),
+    };
+    (flag, why.map(|why| Unchecked { id: PINNED_ON_SPOT, why }))
 }
 
 /// Instants of which the first and the last are compared: minutes, so that the last is now.
@@ -193,7 +197,10 @@ fn rising_flag(tracks: &[Track]) -> (Option<Flag>, Option<Unchecked>) {
         }
     }
     let all = pods.len();
-    pods.retain(|_, kinds| kinds.values().any(|[before, _]| before.is_some()));
+    let number = |value: &Option<f64>| value.is_none_or(f64::is_finite);
+    pods.retain(|_, kinds| {
+        kinds.values().any(|[before, _]| before.is_some()) && kinds.values().flatten().all(number)
+    });
     let unknown = all - pods.len();
     let why = match (all, unknown) {
         (0, _) => Some("no samples of half an hour".to_owned()),
@@ -206,8 +213,8 @@ fn rising_flag(tracks: &[Track]) -> (Option<Flag>, Option<Unchecked>) {
         [before.map_or(NONE, finite), now.and_then(finite)]
     };
     pods.retain(|_, kinds| is_rising(of(kinds, "Provision"), of(kinds, "Delete")));
-    let total = |kind| pods.values().filter_map(|kinds| of(kinds, kind)[1]).sum();
-    let (created, deleted) = (total("Provision"), total("Delete"));
+    let now = |kind| pods.values().filter_map(|kinds| of(kinds, kind)[1]).sum();
+    let (created, deleted) = (now("Provision"), now("Delete"));
     let names = pods.keys().map(|&pod| pod.to_owned()).collect();
     let flag = (!pods.is_empty()).then(|| rising(names, created, deleted));
     (flag, why.map(|why| Unchecked { id: RISING, why }))
@@ -236,9 +243,18 @@ mod tests {
 
     #[test]
     fn flags_name_their_shards() {
-        let flag = pinned_flag(&[sample(&["a"], 0.0), sample(&["b"], 2.0)]).unwrap();
+        let (flag, unchecked) = pinned_flag(&[sample(&["a"], 0.0), sample(&["b"], 2.0)], true);
+        let flag = flag.unwrap();
         assert_eq!((flag.value, flag.r#where), (2.0, vec!["b".to_owned()]));
-        assert_eq!(pinned_flag(&[sample(&["a"], 0.0)]), None);
+        assert!(unchecked.is_none());
+        assert_eq!(pinned_flag(&[sample(&["a"], 0.0)], true).0, None);
+        // Where nobody knows, it is not fine.
+        let (flag, unchecked) = pinned_flag(&[sample(&["a"], f64::NAN)], true);
+        assert_eq!((flag, unchecked.unwrap().id), (None, PINNED_ON_SPOT));
+        let partly = [sample(&["a"], f64::NAN), sample(&["b"], 2.0)];
+        let (flag, unchecked) = pinned_flag(&partly, true);
+        assert_eq!((flag.unwrap().value, unchecked.is_some()), (2.0, true));
+        assert!(pinned_flag(&[], false).1.is_some());
         let track = |pod: &str, kind: &str, before, now| Track {
             labels: vec![pod.to_owned(), kind.to_owned()],
             values: vec![before, None, now],
@@ -272,6 +288,9 @@ mod tests {
         assert_eq!(flag, None);
         assert_eq!(unchecked.unwrap().why, "no samples of half an hour from 1 of 2 shards");
         let (flag, unchecked) = rising_flag(&[]);
+        assert_eq!((flag, unchecked.unwrap().id), (None, RISING));
+        let none = [began("a", "Delete", Some(f64::NAN)), began("a", "Provision", Some(0.5))];
+        let (flag, unchecked) = rising_flag(&none);
         assert_eq!((flag, unchecked.unwrap().id), (None, RISING));
     }
 

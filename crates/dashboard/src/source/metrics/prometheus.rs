@@ -1,18 +1,21 @@
 //! Prometheus' HTTP API.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt};
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::Deserialize;
 
 use super::{Metrics, Query, Sample, Span, Track};
 use crate::source::web::Web;
 
 /// A Prometheus, or what speaks like one.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Prometheus {
     url: String,
+    /// `Authorization`, if the URL has a name and a password.
+    authorization: Option<String>,
     web: Web,
 }
 
@@ -20,7 +23,12 @@ impl Prometheus {
     /// At this URL; dials nothing yet.
     #[must_use]
     pub(crate) fn new(url: &str, web: Web) -> Self {
-        Self { url: url.trim_end_matches('/').to_owned(), web }
+        let (url, login) = without_login(url.trim_end_matches('/'));
+        let basic = |login: &str| {
+            let decoded: Vec<u8> = percent_decode_str(login).collect();
+            format!("Basic {}", BASE64_STANDARD.encode(decoded))
+        };
+        Self { url, authorization: login.map(basic), web }
     }
 
     async fn ask<T: for<'de> Deserialize<'de>>(
@@ -33,13 +41,31 @@ impl Prometheus {
         };
         let parameters: Vec<String> = parameters.iter().map(encode).collect();
         let uri = format!("{}/api/v1/{path}?{}", self.url, parameters.join("&"));
-        let body = self.web.get(&uri, "application/json").await?;
+        let authorization = self.authorization.as_deref();
+        let body = self.web.get_as(authorization, &uri, "application/json").await?;
         let answer: Answer<T> = serde_json::from_slice(&body)
             .map_err(|error| format!("its answer is not understood: {error}"))?;
         match answer {
             Answer { status, data: Some(data), .. } if status == "success" => Ok(data.result),
             Answer { error, .. } => Err(error.unwrap_or_else(|| "no data".to_owned())),
         }
+    }
+}
+
+/// Its login is told to nobody but itself.
+impl fmt::Debug for Prometheus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prometheus").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// A URL without the name and password that it may have, and these.
+fn without_login(url: &str) -> (String, Option<&str>) {
+    let Some((scheme, rest)) = url.split_once("://") else { return (url.to_owned(), None) };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    match authority.rsplit_once('@') {
+        None => (url.to_owned(), None),
+        Some((login, host)) => (format!("{scheme}://{host}{path}"), Some(login)),
     }
 }
 
@@ -120,4 +146,24 @@ struct Matrix {
     #[serde(default)]
     metric: HashMap<String, String>,
     values: Vec<(f64, String)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_is_sent_and_not_shown() {
+        for (url, shown, login) in [
+            ("http://host:9090/", "http://host:9090", None),
+            ("https://me:p%40ss@host/prom", "https://host/prom", Some("me:p@ss")),
+            ("http://host/a@b", "http://host/a@b", None),
+        ] {
+            let prometheus = Prometheus::new(url, Web::new().unwrap());
+            let basic = login.map(|login| format!("Basic {}", BASE64_STANDARD.encode(login)));
+            assert_eq!((prometheus.url.as_str(), &prometheus.authorization), (shown, &basic));
+            let text = format!("{prometheus:?}");
+            assert!(!text.contains("me:") && !text.contains("Basic"), "{text}");
+        }
+    }
 }

@@ -42,6 +42,7 @@ impl Store {
     /// One look at a target.
     pub(super) fn add<'a>(&mut self, target: &str, at: f64, lines: impl Iterator<Item = Line<'a>>) {
         let pages = self.targets.entry(target.to_owned()).or_default();
+        pages.forget_after(at);
         if pages.times.back().is_some_and(|last| *last >= at) {
             return;
         }
@@ -79,10 +80,23 @@ impl Pages {
 
     fn drop_oldest(&mut self) {
         self.times.pop_front();
+        self.drop_of_each(VecDeque::pop_front);
+    }
+
+    /// Forgets what was seen at times that are still to come: the clock was set back, and whoever
+    /// waits for it to catch up is blind until then. A clock that only counts on would not do, for
+    /// it stands still while a laptop sleeps.
+    fn forget_after(&mut self, now: f64) {
+        while self.times.pop_back_if(|time| *time > now).is_some() {
+            self.drop_of_each(VecDeque::pop_back);
+        }
+    }
+
+    fn drop_of_each(&mut self, drop: impl Fn(&mut VecDeque<f64>) -> Option<f64>) {
         let mut left = 0;
         for of_name in self.series.values_mut() {
             of_name.retain(|_, values| {
-                values.pop_front();
+                drop(values);
                 values.iter().any(|value| !value.is_nan())
             });
             left += of_name.len();
@@ -111,5 +125,24 @@ mod tests {
         assert_eq!(pages.series["bigfleet_shard_shortfalls"][&Vec::new()], [2.0, 3.0]);
         assert!(pages.series["bigfleet_shard_needs_unmet"].is_empty());
         assert_eq!(pages.count, 1);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_keeps_no_sample_out() {
+        let mut store = Store::new(Duration::from_secs(5));
+        for (at, page) in [
+            (100.0, "bigfleet_shard_shortfalls 1\n"),
+            (105.0, "bigfleet_shard_shortfalls 2\n"),
+            (110.0, "bigfleet_shard_needs_unmet{reason=\"a\"} 1\n"),
+            (102.0, "bigfleet_shard_shortfalls 4\n"),
+        ] {
+            store.add("a", at, parse(page));
+        }
+        let pages = &store.targets["a"];
+        assert_eq!(pages.times, [100.0, 102.0]);
+        assert_eq!(pages.series["bigfleet_shard_shortfalls"][&Vec::new()], [1.0, 4.0]);
+        assert_eq!(pages.count, 1, "what was seen only then is gone");
+        store.add("a", 50.0, parse("bigfleet_shard_shortfalls 5\n"));
+        assert_eq!(store.targets["a"].times, [50.0]);
     }
 }
