@@ -108,6 +108,12 @@ impl Runner {
                 Err(problem) => wrong(self, &problem, ""),
             };
         }
+        if command == "wait" {
+            return match self.running() {
+                None => Ok(()),
+                Some(job) => wrong(self, &format!("waits for ever: {job} was not ended"), ""),
+            };
+        }
         if let Some(stays) = command.strip_suffix('&') {
             return match self.stay(stays.trim()) {
                 Ok(()) => Ok(()),
@@ -200,6 +206,14 @@ impl Runner {
         Err("did not end in time".to_owned())
     }
 
+    /// A job that nobody has ended. Who was asked to end was waited for.
+    fn running(&mut self) -> Option<String> {
+        self.jobs.iter_mut().find_map(|job| {
+            let ended = job.process.as_mut().map(std::process::Child::try_wait);
+            matches!(ended, Some(Ok(None))).then(|| job.command.clone())
+        })
+    }
+
     fn wrong(&self, line: usize, command: &str, problem: &str, printed: &str) -> Wrong {
         let jobs = self.jobs.iter().map(|job| {
             let log = std::fs::read_to_string(&job.log).unwrap_or_default();
@@ -248,7 +262,8 @@ mod tests {
 
     #[test]
     fn what_stays_is_ended() {
-        run("```console\n$ sleep 1000 &\n$ kill %1\n```\n").unwrap();
+        run("```console\n$ sleep 1000 &\n$ kill %1\n$ wait\n```\n").unwrap();
+        assert!(run("```console\n$ sleep 1000 &\n$ wait\n```\n").is_err());
         assert!(run("```console\n$ kill %1\n```\n").is_err());
         assert!(run("```console\n$ sleep 1 | cat &\n```\n").is_err());
     }
