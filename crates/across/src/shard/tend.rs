@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use bigfleet_model::{MachineId, MachineState};
 use bigfleet_shard::holdings::{
-    Event, Received, TransferId, TransferMachine, done, drained, quiet,
+    Drain, Event, Received, TransferId, TransferMachine, done, drained, quiet,
 };
 
 use super::{Act, Hold, Process, Shard};
@@ -84,9 +84,15 @@ impl Shard {
     #[must_use]
     pub fn drains_to_begin(&self) -> Vec<MachineId> {
         let Some(process) = &self.process else { return Vec::new() };
-        let outs = self.holdings.out.values().filter(|out| !out.is_released());
-        let machines = outs.flat_map(|out| &out.machines);
-        machines.filter(|machine| process.may_act(machine, &Act::Drain)).cloned().collect()
+        let drains = self.holdings.out.values().filter_map(|out| {
+            let drain = out.drain.filter(|drain| !drain.over)?;
+            Some(out.machines.iter().map(move |machine| (machine, drain)))
+        });
+        let may_begin = |(machine, drain): &(&MachineId, Drain)| {
+            let stamp = process.desk.get(*machine).and_then(|entry| entry.record.stamp.as_deref());
+            drain.may_evict(stamp) && process.may_act(machine, &Act::Drain)
+        };
+        drains.flatten().filter(may_begin).map(|(machine, _)| machine.clone()).collect()
     }
 }
 

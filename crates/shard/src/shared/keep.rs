@@ -133,7 +133,7 @@ impl Shard {
 
 #[cfg(test)]
 mod tests {
-    use bigfleet_model::MachineId;
+    use bigfleet_model::{MachineId, PenaltyBucket};
 
     use super::*;
     use crate::holdings::{Assignment, Domain, Drain, Out, TransferId};
@@ -149,7 +149,7 @@ mod tests {
             open_transfers: [transfer.clone()].into(),
             ..Assignment::default()
         };
-        let drain = Some(Drain { priority: 1, over: false });
+        let drain = Some(Drain { priority: 1, bucket: PenaltyBucket::ZERO, over: false });
         let out = Out { home, machines: [MachineId::from("m")].into(), drain };
         let picked = Event::Picked { transfer, out };
         let open = Holdings::default().apply(&Event::Assigned(assignment)).expect("taken").after;

@@ -25,7 +25,7 @@ fn idle(id: &str, count: i32) -> CoordinatorInstruction {
     instruct(id, 1, Some(Payload::TransferOwnership(payload)))
 }
 
-async fn acked(sharer: &Sharer, id: &str) -> InstructAck {
+pub(crate) async fn acked(sharer: &Sharer, id: &str) -> InstructAck {
     let has = |reports: &[ShardReport]| reports.iter().any(|one| ack_of(one, id).is_some());
     sharer.coordinator.wait_for("an ack", has, PATIENCE).await.expect("acked");
     sharer.coordinator.reports().iter().find_map(|one| ack_of(one, id)).expect("found")
