@@ -34,7 +34,7 @@ impl SharedSide {
                 let ownership = &in_force.ownership;
                 let stays = ownership.is_away(view.id())
                     || !may_be_lent(view.id())
-                    || self.shared.quota().is_past(view.id());
+                    || self.shared.quota().keeps(&view, self.shared.knows_domains());
                 if ownership.is_home(view.class()) && !stays {
                     let class = view.class();
                     let engine = &decider.engine;

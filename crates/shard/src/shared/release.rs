@@ -78,8 +78,8 @@ impl Desk<'_> {
                 && !ownership.is_away(view.id())
                 && ownership.owns(view.id(), view.state(), view.cluster(), class)
         });
-        let quota = shared.quota();
-        let quiet = views.filter(|view| !quota.is_past(view.id())).filter(|view| {
+        let (quota, known) = (shared.quota(), shared.knows_domains());
+        let quiet = views.filter(|view| !quota.keeps(view, known)).filter(|view| {
             let id = view.id();
             self.live.entries.get(id).is_none_or(|entry| {
                 entry.pending.is_none()

@@ -181,6 +181,31 @@ async fn a_slice_bounds_what_is_bought() {
     two.stop().await;
 }
 
+/// Machines of a gained domain draw on the share before anybody has told how many they
+/// are: nothing is bought until a List has, although it is slow.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_bought_before_a_gained_domain_was_counted() {
+    let fake = provider();
+    let one = Sharer::start(&fake, "one").await;
+    let slice = QuotaSlice { provider: "fake".into(), region: "r".into(), slice: 6 };
+    one.assign(assignment_with(5, &["a"], &["c"], slice.clone())).await;
+    pass(30).await;
+    let operator = one.operator("c").await;
+    operator.roll_up(machines("c", 4)).await.expect("an answer");
+    until("what is Idle", || configured(&fake, "c").len() == 4).await;
+    // Two may be bought for as long as its domain is the only one; with the four machines
+    // of the other there are more than there may be.
+    fake.clear_calls();
+    fake.script(Script { reply_delay: Duration::from_secs(25), ..Script::next(Method::List) });
+    one.assign(assignment_with(6, &["a", "b"], &["c"], slice)).await;
+    operator.roll_up(machines("c", 8)).await.expect("an answer");
+    until("what the other domain has", || configured(&fake, "c").len() == 8).await;
+    pass(300).await;
+    let touched = one.touched();
+    assert!(!touched.iter().any(|id| id.contains("slot")), "{touched:?}");
+    one.stop().await;
+}
+
 /// The machines of a cluster that moves away draw on the share at once, not only from the
 /// next List on, which is slow.
 #[tokio::test(start_paused = true)]
