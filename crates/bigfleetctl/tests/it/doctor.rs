@@ -230,7 +230,7 @@ async fn faults_of_shards() {
     };
     let shards =
         vec![entry("s-1", &sound.shard.addr, now() - 90 * SECOND), entry("s-4", "", now())];
-    sound.coordinator.reply(ListShardsResponse { shards });
+    sound.coordinator.reply(ListShardsResponse { shards, leading_ms: 0 });
     let done = sound.doctor(&ctl, &[]).await;
     found(&done, "FAULT", "heartbeat", "s-1: its last report is", "remove-shard");
     found(&done, "FAULT", "shard", "s-4: it registered without an address", "--advertise-addr");

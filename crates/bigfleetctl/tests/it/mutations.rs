@@ -54,11 +54,16 @@ async fn willing() -> Coordinator {
 fn shard(coordinator: &Coordinator, heartbeat: i64) {
     let entry = ShardRegistryEntry {
         shard_id: "s-0".to_owned(),
+    shard_led(coordinator, heartbeat, 0);
+}
+
+/// Of a leader that has led for so long.
+fn shard_led(coordinator: &Coordinator, heartbeat: i64, leading_ms: i64) {
         address: "h:1".to_owned(),
         registered_at_unix_ns: SECOND,
         last_heartbeat_unix_ns: heartbeat,
     };
-    coordinator.reply(ListShardsResponse { shards: vec![entry] });
+    coordinator.reply(ListShardsResponse { shards: vec![entry], leading_ms });
 }
 
 /// Arguments, standard output, the request, and what a dry run says.
@@ -166,6 +171,26 @@ async fn a_shard_that_lives_is_removed_by_force_only() {
     assert!(error.contains("reported 1") && error.contains("--force"), "{error}");
     assert!(!coordinator.asked().iter().any(|asked| asked.starts_with("RemoveShard")));
     ctl.run(&["remove-shard", "--shard", "s-0", "--yes", "--force"]).await.ok();
+}
+
+#[tokio::test]
+async fn who_had_the_last_share_leaves_a_row_that_bars_everybody() {
+/// A leader that was just elected has heard nobody, whoever lives.
+#[tokio::test]
+async fn a_shard_that_was_not_heard_yet_is_removed_by_force_only() {
+    let coordinator = willing().await;
+    let ctl = Ctl::to(&[coordinator.addr()]);
+    let remove = ["remove-shard", "--shard", "s-0", "--yes"];
+    for leading_ms in [0, 59_000] {
+        shard_led(&coordinator, 0, leading_ms);
+        let error = ctl.run(&remove).await.failed(1);
+        assert!(error.contains("has not heard it yet") && error.contains("--force"), "{error}");
+        assert!(!coordinator.asked().iter().any(|asked| asked.starts_with("RemoveShard")));
+    }
+    shard_led(&coordinator, 0, 60_000);
+    ctl.run(&remove).await.ok();
+    shard_led(&coordinator, 0, 1_000);
+    ctl.run(&[&remove[..], &["--force"]].concat()).await.ok();
 }
 
 #[tokio::test]
