@@ -155,7 +155,8 @@ impl Shard {
                     comparer.see(&machine.id, &mut news.seen);
                     let compared = comparer.compare(machine);
                     let moves = live.entries.contains_key(&machine.id)
-                        || live.holds.contains_key(&machine.id);
+                        || live.holds.contains_key(&machine.id)
+                        || live.unsaid.contains(&machine.id);
                     let Some(owned) = &news.owned else {
                         return compared != Comparison::Same || moves;
                     };
