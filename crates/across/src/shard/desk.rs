@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use bigfleet_model::{ClusterId, Machine, MachineId, MachineState, Stamp, machine::ZONE_LABEL};
 use bigfleet_provider::protocol::{Kind, Token};
-use bigfleet_shard::holdings::{Busy, Candidate, Domain};
+use bigfleet_shard::holdings::{Busy, Candidate, Domain, is_bound};
 
 use super::{Listing, Process, Shard};
 use crate::provider::{Answer, Call};
@@ -266,7 +266,7 @@ impl Process {
             let owned = listing.owned.owns(&id, record.state, cluster, &record.class);
             if !self.owns(&record) {
                 self.desk.remove(&id);
-            } else if owned || known.is_some() {
+            } else if owned || (is_bound(record.state) && known.is_some()) {
                 self.desk.insert(id, Entry { record, pending: None, hold: None });
             }
         }

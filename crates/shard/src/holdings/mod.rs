@@ -27,7 +27,7 @@ pub use donate::{Candidate, Chosen, Selector, Wanted, drained, may_be_lent, pick
 pub use event::{Effect, Event, Refused, Step};
 pub use key::{Domain, DomainError, Key, Keys, TransferId};
 pub use opening::{Attempt, Opening};
-pub use ownership::Ownership;
+pub use ownership::{Ownership, is_bound};
 pub use quiet::{Busy, quiet};
 pub use quota::{Draw, Room, Slice};
 pub use settle::{Received, UNUSED, done};

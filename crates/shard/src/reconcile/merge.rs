@@ -6,6 +6,7 @@ use hashbrown::HashSet;
 
 use super::{Batch, Missing};
 use crate::{
+    holdings::is_bound,
     live::{Cause, Desk},
     shard::Shard,
     shared::InForce,
@@ -115,12 +116,16 @@ impl Desk<'_> {
     ) -> bool {
         use crate::live::Adopted;
         let machine = record.id.clone();
-        let known = || self.state(&machine).is_some();
+        // What is bound is its cluster's, whoever has its domain.
+        let stays = |record: &bigfleet_model::Machine| {
+            is_bound(record.state) && self.state(&record.id).is_some()
+        };
         let adopted = match owned {
             None => self.adopt(record, begun),
             Some(_) if !self.is_ours(&record) => self.disown(record, begun),
-            // Gained since the read began: a later one tells of it.
-            Some(owned) if !owned.owns(&record) && !known() => return false,
+            // Gained since the read began: a later one tells of it, and of what whoever
+            // had it before did to it meanwhile.
+            Some(owned) if !owned.owns(&record) && !stays(&record) => return false,
             Some(_) => self.adopt(record, begun),
         };
         if incremental {
