@@ -32,8 +32,18 @@ impl Shard {
     }
 
     async fn merge(&self, batch: Batch) -> bool {
-        let Batch { begun, records, refused, missing, incremental, not_found, list, more, owned } =
-            batch;
+        let Batch {
+            begun,
+            records,
+            refused,
+            missing,
+            incremental,
+            not_found,
+            list,
+            more,
+            owned,
+            neighbours,
+        } = batch;
         for refused in refused {
             self.metrics.machine_rejected(refused.why.reason);
             tracing::warn!(%refused, "a record was refused; what was known stays");
@@ -58,6 +68,15 @@ impl Shard {
         }
         if more {
             return changed;
+        }
+        if let (Some(shared), Some(mut told)) = (&self.shared, neighbours) {
+            if owned.as_ref().is_some_and(|owned| owned.revision != shared.revision()) {
+                told.add_to_known();
+            }
+            // In the step in which its records are taken in, or a machine that came home
+            // in between would be neither a neighbour's nor ours, and draw on nothing.
+            let since = |machine: &MachineId| desk.live.touches.touched_since(machine, begun);
+            shared.neighbours().replace(told, since);
         }
         desk.live.touches.end(begun);
         if list {
