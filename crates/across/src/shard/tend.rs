@@ -70,7 +70,10 @@ impl Shard {
         self.holdings.out.iter().filter(|(_, out)| !out.is_released()).find_map(|(id, out)| {
             let is_idle = |machine: &&MachineId| {
                 !process.desk.contains_key(*machine)
-                    && process.neighbours.get(*machine) == Some(&MachineState::Idle)
+                    && process
+                        .neighbours
+                        .get(*machine)
+                        .is_some_and(|one| one.state == MachineState::Idle)
             };
             let idle: BTreeSet<MachineId> = out.machines.iter().filter(is_idle).cloned().collect();
             let since = process.out.get(id).map_or(Duration::ZERO, |began| now - *began);
