@@ -109,6 +109,14 @@ impl World {
         Ok(())
     }
 
+    /// §8: a shard buys only while fewer machines of its domains are drawn than its share
+    /// has, as far as shares are known to it; asked whenever one has bought.
+    pub(crate) fn within_its_share(&self, shard: usize, bought: &str) -> Result<(), String> {
+        let Some(bought) = self.provider.machine(bought) else { return Ok(()) };
+        let past = self.shards[shard].past_its_share(bought, self.provider.machines());
+        past.map_or(Ok(()), |broken| Err(format!("quota: {broken}")))
+    }
+
     /// I6: what the leader begins is for something that was lacking and may cross.
     pub(crate) fn crosses(&self, command: &Command) -> Result<(), String> {
         let Command::BeginTransfer { to, request, .. } = command else { return Ok(()) };

@@ -188,7 +188,8 @@ impl Provider {
 
     /// A broken machine is as new.
     pub fn repair(&mut self, id: &str) {
-        self.happen(id, Event::Repaired { elastic: false });
+        let slot = self.machine(id).is_some_and(|machine| machine.host.is_none());
+        self.happen(id, Event::Repaired { elastic: slot });
     }
 
     fn happen(&mut self, id: &str, event: Event) {

@@ -409,6 +409,9 @@ impl Random {
         let per_shard = self.world.tier.state.shards().keys();
         let per_shard = per_shard.map(|shard| (shard.clone(), 3)).collect();
         let (provider, region) = ("p".to_owned(), "r".to_owned());
+        // By the address that shards report: no share reaches them without it.
+        let (name, address) = (provider.clone(), "p:1".to_owned());
+        self.step(commit(Command::UpsertProvider { name, address, region: region.clone() }))?;
         self.step(commit(Command::SetQuota { provider, region, per_shard }))
     }
 
@@ -420,7 +423,7 @@ impl Random {
             state.rows().map(|(key, row)| (key.clone(), row.owner.clone())).collect();
         let zone = ZONES[self.dice.below(ZONES.len())];
         let domain = Domain::new(ZONE_LABEL, zone);
-        let command = match self.dice.below(12) {
+        let command = match self.dice.below(13) {
             0 => Command::UnassignDomain { domain },
             1..=2 => Command::AssignDomain { domain, shard: to },
             3..=7 => match self.dice.one(&rows).cloned() {
@@ -438,6 +441,13 @@ impl Random {
                 }
                 _ => Command::AssignDomain { domain, shard: to },
             },
+            12 => {
+                let shards: Vec<ShardId> = self.world.tier.state.shards().keys().cloned().collect();
+                let share = |shard| (shard, self.dice.below(5) as i32);
+                let per_shard = shards.into_iter().map(share).collect();
+                let (provider, region) = ("p".to_owned(), "r".to_owned());
+                Command::SetQuota { provider, region, per_shard }
+            }
             _ => {
                 self.transfers += 1;
                 let kind = [TransferKind::Idle, TransferKind::Speculative, TransferKind::Drain]

@@ -124,7 +124,14 @@ impl World {
                 self.with(shard, |process| process.merge(over));
             }
             Step::Act(shard, machine, act) => {
-                self.with(shard, |process| process.act(&machine, act))
+                let buys = matches!(act, Act::Create(_));
+                if buys && !self.shards[shard].may_buy(&machine) {
+                    return Ok(());
+                }
+                self.with(shard, |process| process.act(&machine, act));
+                if buys {
+                    self.within_its_share(shard, &machine)?;
+                }
             }
             Step::Send(shard, machine) => self.send(shard, &machine),
             Step::Arrive(at) => self.arrive(at),

@@ -9,8 +9,8 @@ use bigfleet_net::{
 };
 use bigfleet_wire::v1alpha1::{DomainAssignment, ListProvidersRequest, ProviderEntry};
 use bigfleet_wire::v1alpha1::{
-    ListDomainAssignmentsRequest, ListShardReportsRequest, ListShardsRequest, RaftStatusRequest,
-    RaftStatusResponse, ShardRegistryEntry, ShardReportSnapshot,
+    ListDomainAssignmentsRequest, ListShardReportsRequest, ListShardsRequest, ListShardsResponse,
+    RaftStatusRequest, RaftStatusResponse, ShardRegistryEntry, ShardReportSnapshot,
     coordinator_client::CoordinatorClient,
 };
 use futures_util::future::join_all;
@@ -130,9 +130,17 @@ impl Coordinator {
         &mut self,
         within: Duration,
     ) -> Result<Vec<ShardRegistryEntry>, Error> {
+        Ok(self.registry_within(within).await?.shards)
+    }
+
+    /// Every registered shard, and for how long the leader could hear them.
+    pub async fn registry(&mut self) -> Result<ListShardsResponse, Error> {
+        self.registry_within(self.timeout).await
+    }
+
+    async fn registry_within(&mut self, within: Duration) -> Result<ListShardsResponse, Error> {
         let call = async |mut rpc: Rpc, request| rpc.list_shards(request).await;
-        let list = self.ask_within(within, "list-shards", ListShardsRequest {}, call).await?;
-        Ok(list.shards)
+        self.ask_within(within, "list-shards", ListShardsRequest {}, call).await
     }
 
     /// Every domain with its owner, page by page.

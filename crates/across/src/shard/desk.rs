@@ -1,11 +1,11 @@
 //! Machines as a process sees them, and what it does to them: the rules of `live`,
 //! `execute` and `reconcile`, as far as ownership depends on them.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bigfleet_model::{ClusterId, Machine, MachineId, MachineState, Stamp, machine::ZONE_LABEL};
 use bigfleet_provider::protocol::{Kind, Token};
-use bigfleet_shard::holdings::{Busy, Candidate, Domain};
+use bigfleet_shard::holdings::{Busy, Candidate, Domain, is_bound};
 
 use super::{Listing, Process, Shard};
 use crate::provider::{Answer, Call};
@@ -103,9 +103,12 @@ impl Process {
         let keeps = |process: &Self, entry: &Entry| {
             entry.pending.is_some() || entry.hold.is_some() || process.owns(&entry.record)
         };
-        let mut desk = std::mem::take(&mut self.desk);
-        desk.retain(|_, entry| keeps(self, entry));
-        self.desk = desk;
+        let desk = std::mem::take(&mut self.desk);
+        let (kept, left) = desk.into_iter().partition(|(_, entry)| keeps(self, entry));
+        self.desk = kept;
+        let left: BTreeMap<MachineId, Entry> = left;
+        // They may draw on our share still: the next List, which would say so, is to come.
+        self.neighbours.extend(left.into_iter().map(|(id, entry)| (id, entry.record)));
     }
 
     fn touch(&mut self, machine: &MachineId) {
@@ -237,11 +240,6 @@ impl Process {
 
     /// It is read.
     pub fn read(&mut self, records: Vec<Machine>) {
-        self.neighbours = records
-            .iter()
-            .filter(|record| !self.owns(record))
-            .map(|record| (record.id.clone(), record.state))
-            .collect();
         if let Some(listing) = &mut self.listing {
             listing.records = Some(records);
         }
@@ -250,6 +248,9 @@ impl Process {
     /// It is taken in. `over`: the call can no longer arrive, had it not been answered.
     pub fn merge(&mut self, over: impl Fn(&MachineId, &Hold, Duration) -> bool) {
         let Some(listing) = self.listing.take() else { return };
+        if listing.revision == self.revision {
+            self.neighbours.retain(|id, _| listing.touched.contains(id));
+        }
         for record in listing.records.unwrap_or_default() {
             let id = record.id.clone();
             let known = self.desk.get(&id);
@@ -264,9 +265,12 @@ impl Process {
             }
             let cluster = record.cluster.as_ref();
             let owned = listing.owned.owns(&id, record.state, cluster, &record.class);
+            if !owned || !self.owns(&record) {
+                self.neighbours.insert(id.clone(), record.clone());
+            }
             if !self.owns(&record) {
                 self.desk.remove(&id);
-            } else if owned || known.is_some() {
+            } else if owned || (is_bound(record.state) && known.is_some()) {
                 self.desk.insert(id, Entry { record, pending: None, hold: None });
             }
         }
@@ -320,6 +324,10 @@ impl Shard {
             class: entry.record.class.clone(),
             stamp: entry.record.stamp.clone(),
         };
-        quiet.map(candidate).collect()
+        let within = self.within_the_share();
+        let stays = |entry: &&Entry| {
+            entry.record.state == MachineState::Speculative && !within(&entry.record.id)
+        };
+        quiet.filter(|entry| !stays(entry)).map(candidate).collect()
     }
 }

@@ -3,6 +3,7 @@
 //! of the world here, so that anything may happen in between.
 
 mod desk;
+mod quota;
 mod report;
 mod tend;
 
@@ -11,11 +12,11 @@ use std::{
     time::Duration,
 };
 
-use bigfleet_model::{ClusterId, MachineId, MachineState};
+use bigfleet_model::{ClusterId, Machine, MachineId, MachineState};
 use bigfleet_shard::{
     Answered,
     holdings::{
-        Attempt, Effect, Event, Holdings, Opening, Ownership, Refused, Step, TransferId, file,
+        Attempt, Effect, Event, Holdings, Key, Opening, Ownership, Refused, Step, TransferId, file,
     },
 };
 use bigfleet_shard_report::{memory::Memory, shared};
@@ -82,11 +83,13 @@ pub struct Process {
     /// A List that is under way.
     pub listing: Option<Listing>,
     listed: Option<u64>,
+    /// Since which revision all domains of ours are.
+    domains_since: u64,
     sequence: i64,
     received: BTreeMap<(TransferId, MachineId), Duration>,
     out: BTreeMap<TransferId, Duration>,
     unwanted: BTreeSet<MachineId>,
-    neighbours: BTreeMap<MachineId, MachineState>,
+    neighbours: BTreeMap<MachineId, Machine>,
 }
 
 /// A state that is being written.
@@ -159,6 +162,7 @@ impl Shard {
             desk: BTreeMap::new(),
             listing: None,
             listed: None,
+            domains_since: 0,
             sequence: 1,
             received: BTreeMap::new(),
             out: BTreeMap::new(),
@@ -208,6 +212,9 @@ impl Shard {
         self.owned = Ownership::of(&after);
         self.holdings = after;
         process.put_in_force(self.owned.clone(), name(&self.holdings));
+        if effects.iter().any(|effect| matches!(effect, Effect::Hold(Key::Domain(_)))) {
+            process.domains_since = process.revision;
+        }
         self.follow(&effects, instruction);
         self.go_on();
         Ok(())
@@ -295,7 +302,7 @@ impl Process {
             }
         }
         // Of a neighbour's machine only that is asked.
-        let idle = self.neighbours.iter().filter(|(_, state)| **state == MachineState::Idle);
+        let idle = self.neighbours.iter().filter(|(_, one)| one.state == MachineState::Idle);
         let idle: Vec<&MachineId> = idle.map(|(machine, _)| machine).collect();
         write!(text, " {:?} {idle:?}", self.unwanted)
     }

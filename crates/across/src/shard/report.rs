@@ -50,6 +50,9 @@ impl Shard {
         let ours = process.desk.values().map(|entry| &entry.record).filter(|machine| {
             process.in_force.is_home(&machine.class) && !process.in_force.is_away(&machine.id)
         });
+        let within = self.within_the_share();
+        let ours = ours
+            .filter(|machine| machine.state != MachineState::Speculative || within(&machine.id));
         let mut pools: Vec<wire::PoolRow> = Vec::new();
         for machine in ours {
             let zone = machine.class.zone.as_str();

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use bigfleet_model::{MachineId, MachineState};
 use bigfleet_shard::holdings::{
-    Event, Received, TransferId, TransferMachine, done, drained, quiet,
+    Drain, Event, Received, TransferId, TransferMachine, done, drained, quiet,
 };
 
 use super::{Act, Hold, Process, Shard};
@@ -70,7 +70,10 @@ impl Shard {
         self.holdings.out.iter().filter(|(_, out)| !out.is_released()).find_map(|(id, out)| {
             let is_idle = |machine: &&MachineId| {
                 !process.desk.contains_key(*machine)
-                    && process.neighbours.get(*machine) == Some(&MachineState::Idle)
+                    && process
+                        .neighbours
+                        .get(*machine)
+                        .is_some_and(|one| one.state == MachineState::Idle)
             };
             let idle: BTreeSet<MachineId> = out.machines.iter().filter(is_idle).cloned().collect();
             let since = process.out.get(id).map_or(Duration::ZERO, |began| now - *began);
@@ -84,9 +87,15 @@ impl Shard {
     #[must_use]
     pub fn drains_to_begin(&self) -> Vec<MachineId> {
         let Some(process) = &self.process else { return Vec::new() };
-        let outs = self.holdings.out.values().filter(|out| !out.is_released());
-        let machines = outs.flat_map(|out| &out.machines);
-        machines.filter(|machine| process.may_act(machine, &Act::Drain)).cloned().collect()
+        let drains = self.holdings.out.values().filter_map(|out| {
+            let drain = out.drain.filter(|drain| !drain.over)?;
+            Some(out.machines.iter().map(move |machine| (machine, drain)))
+        });
+        let may_begin = |(machine, drain): &(&MachineId, Drain)| {
+            let stamp = process.desk.get(*machine).and_then(|entry| entry.record.stamp.as_deref());
+            drain.may_evict(stamp) && process.may_act(machine, &Act::Drain)
+        };
+        drains.flatten().filter(may_begin).map(|(machine, _)| machine.clone()).collect()
     }
 }
 

@@ -4,6 +4,7 @@ mod clusters;
 mod finding;
 mod own;
 mod providers;
+mod quotas;
 mod replicas;
 pub(super) mod running;
 mod shards;
@@ -66,6 +67,7 @@ pub(super) async fn run(global: &Global, args: &Args, console: &mut Console) -> 
             processes.extend(shards::check(&mut fleet, console, &mut findings).await);
             running::check(&fleet, &processes, &args.metrics, &mut findings).await;
             providers::check(&mut fleet, &mut findings).await;
+            quotas::check(&mut fleet, &mut findings).await;
         }
     }
     clusters::check(args.kubeconfig.as_deref(), &args.cluster, global.timeout, &mut findings).await;

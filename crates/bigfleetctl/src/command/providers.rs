@@ -3,6 +3,7 @@
 use bigfleet_wire::v1alpha1::{ProviderEntry, RemoveProviderRequest, UpsertProviderRequest};
 use serde::Serialize;
 
+use super::quotas;
 use crate::{
     Error,
     cli::Consent,
@@ -62,14 +63,21 @@ pub(super) async fn upsert(
     let UpsertArgs { name, address, region, consent } = args;
     if consent.wants_plan() {
         let known = fleet.coordinator.providers().await?;
-        let plan = match known.iter().find(|one| one.name == *name) {
+        let change = match known.iter().find(|one| one.name == *name) {
             None => format!("add provider {name} at {address} {region}"),
             Some(one) => format!(
                 "change provider {name}: {} {} → {address} {region}",
                 one.address, one.region
             ),
         };
-        if !console.consent(*consent, &[plan.trim_end().to_owned()])? {
+        let mut plan = vec![change.trim_end().to_owned()];
+        if !is_dialled(fleet, address).await? {
+            let why = format!(
+                "no shard dials {address}, and a share binds only shards that dial the address                  of its provider, spelt the same"
+            );
+            plan.extend(quotas::unbound_by(name, &quotas::allocations(fleet).await?, &why));
+        }
+        if !console.consent(*consent, &plan)? {
             return Ok(());
         }
     }
@@ -79,6 +87,14 @@ pub(super) async fn upsert(
     let call = async |mut rpc: Rpc, request| rpc.upsert_provider(request).await;
     fleet.coordinator.ask("upsert-provider", request, call).await?;
     console.line(&format!("upserted provider {name}"))
+}
+
+/// Whether a shard said that its provider is there. Of shards that were not heard nothing is
+/// known: then nobody is accused.
+async fn is_dialled(fleet: &mut Fleet, address: &str) -> Result<bool, Error> {
+    let reports = fleet.coordinator.reports("").await?;
+    let mut dialled = reports.iter().filter_map(|report| report.summary.as_ref()).peekable();
+    Ok(dialled.peek().is_none() || dialled.any(|summary| summary.provider_address == address))
 }
 
 /// Flags of `remove-provider`.
@@ -97,8 +113,13 @@ pub(super) async fn remove(
     args: &RemoveArgs,
 ) -> Result<(), Error> {
     let name = &args.name;
-    let plan = format!("remove provider {name} from the registry; shards keep their own flags");
-    if !console.consent(args.consent, &[plan])? {
+    let removal = format!("remove provider {name} from the registry; shards keep their own flags");
+    let mut plan = vec![removal];
+    if args.consent.wants_plan() {
+        let why = "no shard is limited there until the provider is registered again";
+        plan.extend(quotas::unbound_by(name, &quotas::allocations(fleet).await?, why));
+    }
+    if !console.consent(args.consent, &plan)? {
         return Ok(());
     }
     let request = RemoveProviderRequest { name: name.clone() };

@@ -142,6 +142,15 @@ pub(super) fn emptied_by(shard: &str, rows: &[QuotaAllocation]) -> Vec<String> {
     rows.iter().filter(alone).map(step).collect()
 }
 
+/// Rows of a provider, which limit nobody when no shard dials the address that it is
+/// registered by, or none is.
+pub(super) fn unbound_by(provider: &str, rows: &[QuotaAllocation], why: &str) -> Vec<String> {
+    let step = |row: &QuotaAllocation| {
+        format!("leave the quota of {provider} {} without effect: {why}", row.region)
+    };
+    rows.iter().filter(|row| row.provider == provider).map(step).collect()
+}
+
 /// Shard by shard; what is not named falls away.
 fn changes(now: &BTreeMap<String, i32>, then: &BTreeMap<String, i32>) -> Vec<String> {
     let shards: std::collections::BTreeSet<&String> = now.keys().chain(then.keys()).collect();

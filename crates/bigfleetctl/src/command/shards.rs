@@ -64,11 +64,34 @@ pub struct RemoveArgs {
     /// Id of the shard
     #[arg(long, value_name = "ID")]
     shard: String,
-    /// Although it reported within the last 60 s
+    /// Although it reported within the last 60 s, or may have
     #[arg(long)]
     force: bool,
     #[command(flatten)]
     consent: Consent,
+}
+
+/// Why a shard may be alive. A leader that has only just begun to lead has not heard even
+/// those that live: that it knows of no report says nothing yet.
+fn may_be_alive(shard: &ShardRegistryEntry, now: i64, leading: i64) -> Option<String> {
+    let heartbeat = shard.last_heartbeat_unix_ns;
+    if heartbeat != 0 {
+        return (now.saturating_sub(heartbeat) < ALIVE).then(|| {
+            format!(
+                "reported {} ago, so it is alive and would register again; stop it and wait 60 s \
+                 (or twice its --execute-timeout, if that is longer), or use --force",
+                when::age(now, heartbeat)
+            )
+        });
+    }
+    (leading < ALIVE).then(|| {
+        format!(
+            "may be alive: the coordinator's leader has led for {} and has not heard it yet; \
+             try again once it has led for 60 s, or use --force if you know that the shard's \
+             process is gone",
+            when::span(leading)
+        )
+    })
 }
 
 pub(super) async fn remove(
@@ -77,16 +100,14 @@ pub(super) async fn remove(
     args: &RemoveArgs,
 ) -> Result<(), Error> {
     let id = &args.shard;
-    let shards = fleet.coordinator.shards().await?;
-    let found = shards.iter().find(|shard| shard.shard_id == *id);
+    let registry = fleet.coordinator.registry().await?;
+    let found = registry.shards.iter().find(|shard| shard.shard_id == *id);
     let heartbeat = found.map_or(0, |shard| shard.last_heartbeat_unix_ns);
-    let now = when::now();
-    if heartbeat != 0 && now.saturating_sub(heartbeat) < ALIVE && !args.force {
-        return Err(Error::Failed(format!(
-            "shard {id} reported {} ago, so it is alive and would register again; stop it and \
-             wait 60 s (or twice its --execute-timeout, if that is longer), or use --force",
-            when::age(now, heartbeat)
-        )));
+    if let Some(reason) = found.filter(|_| !args.force).and_then(|shard| {
+        let leading = registry.leading_ms.saturating_mul(when::SECOND / 1_000);
+        may_be_alive(shard, when::now(), leading)
+    }) {
+        return Err(Error::Failed(format!("shard {id} {reason}")));
     }
     let mut plan = vec![format!(
         "remove shard {id} ({}, last heartbeat {}) with its cluster bindings and quota slices",

@@ -7,8 +7,9 @@ use bigfleet_net::{grpc::GrpcServer, readiness::Readiness, shutdown::Shutdown, t
 use bigfleet_testkit::pki::{LOOPBACK, Material, Pki};
 use bigfleet_wire::v1alpha1::{
     ConfigureRequest, CreateRequest, DeleteRequest, DrainRequest, ListFilter,
-    ListProvidersResponse, ListShardsResponse, Machine, MachineList, MachineRef, ProviderEntry,
-    ShardRegistryEntry, TransitionAck,
+    ListProvidersResponse, ListQuotasResponse, ListShardReportsResponse, ListShardsResponse,
+    Machine, MachineList, MachineRef, ProviderEntry, QuotaAllocation, ShardRegistryEntry,
+    ShardReportSnapshot, ShardSummary, TransitionAck,
     capacity_provider_server::{CapacityProvider, CapacityProviderServer},
 };
 use tokio::{
@@ -230,7 +231,7 @@ async fn faults_of_shards() {
     };
     let shards =
         vec![entry("s-1", &sound.shard.addr, now() - 90 * SECOND), entry("s-4", "", now())];
-    sound.coordinator.reply(ListShardsResponse { shards });
+    sound.coordinator.reply(ListShardsResponse { shards, leading_ms: 0 });
     let done = sound.doctor(&ctl, &[]).await;
     found(&done, "FAULT", "heartbeat", "s-1: its last report is", "remove-shard");
     found(&done, "FAULT", "shard", "s-4: it registered without an address", "--advertise-addr");
@@ -273,6 +274,43 @@ async fn faults_of_providers() {
     {
         found(&done, "FAULT", "provider", words, "bigfleet-conformance");
     }
+}
+
+/// A share reaches only shards that dial the very address of its provider.
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_of_quotas() {
+    let coordinator = leading(&Security::Plaintext, &[]).await;
+    let provider = |name: &str, address: &str| ProviderEntry {
+        name: name.to_owned(),
+        address: address.to_owned(),
+        region: String::new(),
+    };
+    coordinator.reply(ListProvidersResponse { providers: vec![provider("p", "127.0.0.1:1")] });
+    let quota = |provider: &str| QuotaAllocation {
+        provider: provider.to_owned(),
+        region: "eu".to_owned(),
+        per_shard: [("s-1".to_owned(), 4)].into(),
+    };
+    coordinator.reply(ListQuotasResponse { allocations: vec![quota("p"), quota("q")] });
+    let reports = |address: &str| ListShardReportsResponse {
+        reports: vec![ShardReportSnapshot {
+            summary: Some(ShardSummary {
+                provider_address: address.to_owned(),
+                ..ShardSummary::default()
+            }),
+            ..ShardReportSnapshot::default()
+        }],
+    };
+    let ctl = Ctl::to(&[coordinator.addr()]);
+    // 20: of a provider that is not registered. 21: at an address that no shard dials.
+    coordinator.reply(reports("localhost:1"));
+    let done = ctl.run(&["doctor"]).await;
+    found(&done, "FAULT", "quota", "q eu: no provider q is registered", "upsert-provider --name q");
+    let told = "no shard dials 127.0.0.1:1, by which p is registered";
+    found(&done, "FAULT", "quota", told, "upsert-provider --name p");
+    coordinator.reply(reports("127.0.0.1:1"));
+    let done = ctl.run(&["doctor"]).await;
+    assert!(done.out.contains("ok       quota  p eu: shards dial 127.0.0.1:1"), "{}", done.out);
 }
 
 /// A provider that knows every machine, sells one at a loss, and trips over cursors.

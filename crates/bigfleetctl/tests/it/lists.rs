@@ -20,7 +20,7 @@ async fn shards() {
     };
     let shards =
         vec![entry("s-1", "10.0.0.1:7780", 1_700_000_060 * SECOND + 5), entry("shard-2", "h:1", 0)];
-    coordinator.reply(ListShardsResponse { shards });
+    coordinator.reply(ListShardsResponse { shards, leading_ms: 0 });
     let ctl = Ctl::to(&[coordinator.addr()]);
     assert_eq!(
         ctl.run(&["list-shards"]).await.ok(),

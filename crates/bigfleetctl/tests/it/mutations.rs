@@ -3,10 +3,11 @@
 use bigfleet_scripted::coordinator::Coordinator;
 use bigfleet_wire::v1alpha1::{
     AssignDomainResponse, ConfirmRestoreResponse, DomainAssignment, ListDomainAssignmentsResponse,
-    ListProvidersResponse, ListQuotasResponse, ListShardsResponse, MoveClusterResponse,
-    MoveDomainResponse, ProviderEntry, QuotaAllocation, RemoveProviderResponse,
-    RemoveRaftServerResponse, RemoveShardResponse, SetQuotaResponse, ShardRegistryEntry,
-    UnassignDomainResponse, UpsertProviderResponse,
+    ListProvidersResponse, ListQuotasResponse, ListShardReportsResponse, ListShardsResponse,
+    MoveClusterResponse, MoveDomainResponse, ProviderEntry, QuotaAllocation,
+    RemoveProviderResponse, RemoveRaftServerResponse, RemoveShardResponse, SetQuotaResponse,
+    ShardRegistryEntry, ShardReportSnapshot, ShardSummary, UnassignDomainResponse,
+    UpsertProviderResponse,
 };
 use tonic::Code;
 
@@ -24,6 +25,7 @@ async fn willing() -> Coordinator {
     coordinator.reply(MoveDomainResponse {});
     coordinator.reply(MoveClusterResponse {});
     coordinator.reply(RemoveRaftServerResponse {});
+    coordinator.reply(ListShardReportsResponse::default());
     coordinator.reply(ConfirmRestoreResponse { shards: 1, ..ConfirmRestoreResponse::default() });
     coordinator.reply(ListDomainAssignmentsResponse {
         assignments: vec![DomainAssignment {
@@ -52,13 +54,18 @@ async fn willing() -> Coordinator {
 }
 
 fn shard(coordinator: &Coordinator, heartbeat: i64) {
+    shard_led(coordinator, heartbeat, 0);
+}
+
+/// Of a leader that has led for so long.
+fn shard_led(coordinator: &Coordinator, heartbeat: i64, leading_ms: i64) {
     let entry = ShardRegistryEntry {
         shard_id: "s-0".to_owned(),
         address: "h:1".to_owned(),
         registered_at_unix_ns: SECOND,
         last_heartbeat_unix_ns: heartbeat,
     };
-    coordinator.reply(ListShardsResponse { shards: vec![entry] });
+    coordinator.reply(ListShardsResponse { shards: vec![entry], leading_ms });
 }
 
 /// Arguments, standard output, the request, and what a dry run says.
@@ -166,6 +173,52 @@ async fn a_shard_that_lives_is_removed_by_force_only() {
     assert!(error.contains("reported 1") && error.contains("--force"), "{error}");
     assert!(!coordinator.asked().iter().any(|asked| asked.starts_with("RemoveShard")));
     ctl.run(&["remove-shard", "--shard", "s-0", "--yes", "--force"]).await.ok();
+}
+
+/// A leader that was just elected has heard nobody, whoever lives.
+#[tokio::test]
+async fn a_shard_that_was_not_heard_yet_is_removed_by_force_only() {
+    let coordinator = willing().await;
+    let ctl = Ctl::to(&[coordinator.addr()]);
+    let remove = ["remove-shard", "--shard", "s-0", "--yes"];
+    for leading_ms in [0, 59_000] {
+        shard_led(&coordinator, 0, leading_ms);
+        let error = ctl.run(&remove).await.failed(1);
+        assert!(error.contains("has not heard it yet") && error.contains("--force"), "{error}");
+        assert!(!coordinator.asked().iter().any(|asked| asked.starts_with("RemoveShard")));
+    }
+    shard_led(&coordinator, 0, 60_000);
+    ctl.run(&remove).await.ok();
+    shard_led(&coordinator, 0, 1_000);
+    ctl.run(&[&remove[..], &["--force"]].concat()).await.ok();
+}
+
+/// A share reaches only shards that dial its provider's address: whoever changes that is
+/// told which quotas limit nobody then.
+#[tokio::test]
+async fn quotas_that_stop_binding_are_named_in_the_plan() {
+    let coordinator = willing().await;
+    coordinator.reply(ListShardReportsResponse {
+        reports: vec![ShardReportSnapshot {
+            shard_id: "s-0".to_owned(),
+            summary: Some(ShardSummary {
+                provider_address: "o:1".to_owned(),
+                ..ShardSummary::default()
+            }),
+            ..ShardReportSnapshot::default()
+        }],
+    });
+    let ctl = Ctl::to(&[coordinator.addr()]);
+    let told = "would leave the quota of ec2 eu without effect: ";
+    let plan = ctl.run(&["remove-provider", "--name", "ec2", "--dry-run"]).await.ok();
+    assert!(plan.contains(told), "{plan}");
+    let plan = ctl.run(&["remove-provider", "--name", "other", "--dry-run"]).await.ok();
+    assert!(!plan.contains(told), "{plan}");
+    let upsert = ["upsert-provider", "--name", "ec2", "--dry-run", "--address"];
+    let plan = ctl.run(&[&upsert[..], &["o.svc:1"]].concat()).await.ok();
+    assert!(plan.contains(told) && plan.contains("no shard dials o.svc:1"), "{plan}");
+    let plan = ctl.run(&[&upsert[..], &["o:1"]].concat()).await.ok();
+    assert!(!plan.contains(told), "{plan}");
 }
 
 #[tokio::test]

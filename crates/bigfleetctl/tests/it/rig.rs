@@ -134,7 +134,8 @@ pub(crate) fn lead(coordinator: &Coordinator, shards: &[(&str, &str)]) {
         registered_at_unix_ns: 1_700_000_000 * SECOND,
         last_heartbeat_unix_ns: now(),
     };
-    coordinator.reply(ListShardsResponse { shards: shards.iter().map(entry).collect() });
+    coordinator
+        .reply(ListShardsResponse { shards: shards.iter().map(entry).collect(), leading_ms: 0 });
     coordinator.reply(ListShardReportsResponse::default());
     coordinator.reply(leader_status("node-1"));
 }

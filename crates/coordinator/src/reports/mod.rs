@@ -71,6 +71,8 @@ pub struct Tally {
 #[derive(Clone, Debug)]
 pub struct Reports {
     term: i64,
+    /// When it began, by the clock that never jumps.
+    since: Duration,
     limits: LivenessLimits,
     /// Last one used.
     sequence: i64,
@@ -116,6 +118,7 @@ impl Reports {
     pub fn new(term: i64, limits: LivenessLimits, seed: u64) -> Self {
         Self {
             term,
+            since: Duration::ZERO,
             limits,
             sequence: 0,
             dice: Dice::seeded(seed),
@@ -124,6 +127,19 @@ impl Reports {
             refused: BTreeSet::new(),
             tally: Tally::default(),
         }
+    }
+
+    /// The leadership began at this time.
+    #[must_use]
+    pub const fn led_since(mut self, now: Now) -> Self {
+        self.since = now.monotonic;
+        self
+    }
+
+    /// How long the leadership has lasted.
+    #[must_use]
+    pub const fn led_for(&self, now: Now) -> Duration {
+        now.monotonic.saturating_sub(self.since)
     }
 
     /// The coordinator term of all answers.

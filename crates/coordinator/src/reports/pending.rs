@@ -21,6 +21,8 @@ struct Pending {
     what: What,
     failures: u32,
     since: Duration,
+    /// By which answer it was delivered last; 0 before the first.
+    told: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -44,20 +46,24 @@ pub(super) enum Acked {
     GivenUp,
 }
 
-/// All instructions of one shard, by sequence number.
+/// All instructions of one shard.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Instructions(BTreeMap<i64, Pending>);
+pub(super) struct Instructions {
+    by_sequence: BTreeMap<i64, Pending>,
+    /// Answers that delivered something.
+    answers: u64,
+}
 
 impl Instructions {
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.by_sequence.len()
     }
 
     /// When the oldest was enqueued. Transfers have a time of their own: a drain is not
     /// answered for a quarter of an hour.
     pub(super) fn oldest(&self) -> Option<Duration> {
         let told = |pending: &&Pending| !matches!(pending.what, What::Transfer(_));
-        self.0.values().filter(told).map(|pending| pending.since).min()
+        self.by_sequence.values().filter(told).map(|pending| pending.since).min()
     }
 
     /// The shard has, or has lost, this domain. Only the last word about one counts.
@@ -73,7 +79,7 @@ impl Instructions {
             What::Assign(other) | What::Unassign(other) => *other == domain,
             What::Transfer(_) => false,
         };
-        self.0.retain(|_, pending| !about(pending));
+        self.by_sequence.retain(|_, pending| !about(pending));
         let what = if gained { What::Assign(domain) } else { What::Unassign(domain) };
         self.push(seq, id, what, now);
     }
@@ -85,24 +91,24 @@ impl Instructions {
 
     /// The transfer is to be released, if that was not said before.
     pub(super) fn ask(&mut self, seq: &mut i64, id: &TransferId, now: Duration) {
-        if !self.0.values().any(|pending| pending.id == **id) {
+        if !self.by_sequence.values().any(|pending| pending.id == **id) {
             *seq += 1;
             self.push(*seq, id.to_string(), What::Transfer(id.clone()), now);
         }
     }
 
     fn push(&mut self, seq: i64, id: String, what: What, since: Duration) {
-        self.0.insert(seq, Pending { id, what, failures: 0, since });
+        self.by_sequence.insert(seq, Pending { id, what, failures: 0, since, told: 0 });
     }
 
     /// Forgets all about domains: the whole list follows.
     pub(super) fn forget_domains(&mut self) {
-        self.0.retain(|_, pending| matches!(pending.what, What::Transfer(_)));
+        self.by_sequence.retain(|_, pending| matches!(pending.what, What::Transfer(_)));
     }
 
     /// Forgets transfers that no longer wait for this shard.
     pub(super) fn keep_transfers(&mut self, waits: impl Fn(&TransferId) -> bool) {
-        self.0.retain(|_, pending| match &pending.what {
+        self.by_sequence.retain(|_, pending| match &pending.what {
             What::Transfer(id) => waits(id),
             What::Assign(_) | What::Unassign(_) => true,
         });
@@ -110,17 +116,18 @@ impl Instructions {
 
     /// Takes an answer to an instruction about a domain. Transfers end by their record.
     pub(super) fn acked(&mut self, ack: &wire::InstructAck) -> Acked {
-        let found = self.0.iter_mut().find(|(_, pending)| pending.id == ack.instruction_id);
+        let found =
+            self.by_sequence.iter_mut().find(|(_, pending)| pending.id == ack.instruction_id);
         let Some((&seq, pending)) = found else { return Acked::Unknown };
         match Outcome::try_from(ack.outcome) {
             Ok(Outcome::Accepted | Outcome::RejectedInvalid | Outcome::RejectedStale) => {
-                self.0.remove(&seq);
+                self.by_sequence.remove(&seq);
                 Acked::Removed
             }
             Ok(Outcome::Failed | Outcome::Unspecified) | Err(_) => {
                 pending.failures += 1;
                 if pending.failures > REDELIVERIES {
-                    self.0.remove(&seq);
+                    self.by_sequence.remove(&seq);
                     return Acked::GivenUp;
                 }
                 Acked::Kept
@@ -128,13 +135,28 @@ impl Instructions {
         }
     }
 
-    /// The first few, and whether there are more.
+    /// A few, by sequence number, and whether there are more. Those go that were not
+    /// delivered for longest: a drain is not answered for a quarter of an hour, and what
+    /// came after so many of them must not wait for that.
     pub(super) fn deliver(
-        &self,
+        &mut self,
         term: i64,
         transfer: impl Fn(&TransferId) -> Option<Transfer>,
     ) -> (Vec<wire::CoordinatorInstruction>, bool) {
-        let instructions = self.0.iter().filter_map(|(seq, pending)| {
+        let mut waiting: Vec<(u64, i64)> =
+            self.by_sequence.iter().map(|(seq, pending)| (pending.told, *seq)).collect();
+        let more = waiting.len() > PER_ACK;
+        if more {
+            waiting.sort_unstable();
+            waiting.truncate(PER_ACK);
+        }
+        let mut chosen: Vec<i64> = waiting.into_iter().map(|(_, seq)| seq).collect();
+        chosen.sort_unstable();
+        self.answers += 1;
+        let answer = self.answers;
+        let deliver = |seq: i64| {
+            let pending = self.by_sequence.get_mut(&seq)?;
+            pending.told = answer;
             let payload = match &pending.what {
                 What::Assign(Domain { key, value }) => Payload::AssignDomain(wire::AssignDomain {
                     topology_key: key.to_string(),
@@ -150,12 +172,12 @@ impl Instructions {
             };
             Some(wire::CoordinatorInstruction {
                 coordinator_term: term,
-                sequence_number: *seq,
+                sequence_number: seq,
                 instruction_id: pending.id.clone(),
                 payload: Some(payload),
             })
-        });
-        (instructions.take(PER_ACK).collect(), self.0.len() > PER_ACK)
+        };
+        (chosen.into_iter().filter_map(deliver).collect(), more)
     }
 }
 

@@ -24,14 +24,15 @@ impl<R: Replica> Coordinator<R> {
         request: Request<wire::ListShardsRequest>,
     ) -> Result<wire::ListShardsResponse, Status> {
         let led = self.read(rpc, &request).await?;
-        self.soft(led.term, |reports, state, _| {
+        self.soft(led.term, |reports, state, now| {
             let shards = state.shards().iter().map(|(id, shard)| wire::ShardRegistryEntry {
                 shard_id: id.to_string(),
                 address: shard.address.clone(),
                 registered_at_unix_ns: shard.registered_at,
                 last_heartbeat_unix_ns: reports.last_heartbeat(id),
             });
-            wire::ListShardsResponse { shards: shards.collect() }
+            let leading_ms = i64::try_from(reports.led_for(now).as_millis()).unwrap_or(i64::MAX);
+            wire::ListShardsResponse { shards: shards.collect(), leading_ms }
         })
     }
 

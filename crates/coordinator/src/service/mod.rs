@@ -85,7 +85,7 @@ impl<R: Replica> Coordinator<R> {
                 None => {
                     let seed = getrandom::u64();
                     let seed = seed.map_err(|error| Status::unavailable(error.to_string()))?;
-                    Reports::new(term, self.limits, seed)
+                    Reports::new(term, self.limits, seed).led_since(now)
                 }
             };
             let reports = soft.insert(reports);

@@ -91,7 +91,7 @@ async fn what_is_being_rebuilt_is_not_empty() {
         address: stubs.shard.addr.to_string(),
         ..Default::default()
     };
-    stubs.coordinator.reply(ListShardsResponse { shards: vec![unheard] });
+    stubs.coordinator.reply(ListShardsResponse { shards: vec![unheard], leading_ms: 0 });
     stubs.coordinator.reply(ListShardReportsResponse::default());
     let viewed = Viewed::start(stubs.config()).await;
     for mount in MOUNTS {

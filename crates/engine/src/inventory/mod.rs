@@ -63,6 +63,12 @@ impl Engine {
         known.map_or(0, |cluster| self.world.names.clusters[cluster].configured as usize)
     }
 
+    /// Whether a cluster has reported a roll-up that the engine was given.
+    pub fn is_ready(&self, cluster: &ClusterId) -> bool {
+        let known = self.world.names.known_cluster(cluster);
+        known.is_some_and(|cluster| self.world.names.clusters[cluster].ready)
+    }
+
     /// Ids of all machines after one, or from the first, in order. Takes a search to
     /// begin with, and sorts those that came since the last cycle.
     pub fn ids_after<'e>(&'e self, after: Option<&str>) -> impl Iterator<Item = &'e str> + use<'e> {

@@ -123,7 +123,8 @@ async fn says_to_other_calls_what_it_was_told() {
     let mut client = client(&coordinator, &Security::Plaintext).await;
     let refused = client.list_shards(ListShardsRequest {}).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unimplemented);
-    coordinator.reply(ListShardsResponse { shards: vec![ShardRegistryEntry::default()] });
+    coordinator
+        .reply(ListShardsResponse { shards: vec![ShardRegistryEntry::default()], leading_ms: 0 });
     let list = client.list_shards(ListShardsRequest {}).await.unwrap().into_inner();
     assert_eq!(list.shards.len(), 1);
     coordinator.refuse::<ListShardsResponse>(Code::Unavailable, "no quorum");

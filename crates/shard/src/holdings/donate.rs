@@ -91,15 +91,17 @@ impl Selector {
         let class = &*candidate.class;
         self.asks_for(candidate.state, class)
             && self.need.usable(class, class.capacity())
-            && (self.wanted != Wanted::Drained || self.may_evict(candidate))
+            && self.drain().is_none_or(|drain| drain.may_evict(candidate.stamp.as_deref()))
     }
 
-    /// Cheap work yields to dear, never the reverse.
-    fn may_evict(&self, candidate: &Candidate) -> bool {
-        let Some(stamp) = &candidate.stamp else { return false };
+    /// What is drained for whoever asks, if anything is.
+    fn drain(&self) -> Option<Drain> {
         let profile = &self.need.profile;
-        stamp.priority.is_none_or(|priority| priority < profile.priority())
-            && PenaltyBucket::from_dollars(stamp.interruption) < profile.interruption()
+        (self.wanted == Wanted::Drained).then(|| Drain {
+            priority: profile.priority(),
+            bucket: profile.interruption(),
+            over: false,
+        })
     }
 
     /// Lower goes first.
@@ -112,6 +114,19 @@ impl Selector {
         let gap = priority_gap(self.need.profile.priority(), stamp.priority);
         let options = Phase2Options::default();
         -victim_score(&options, gap, stamp.interruption, stamp.reclamation)
+    }
+}
+
+impl Drain {
+    /// Whether work of this stamp may end for it: cheap work yields to dear, never the
+    /// reverse, and what nothing is known of stays. Asked when victims are chosen and
+    /// again before each drain, for a machine may have come to other work in between.
+    #[must_use]
+    pub fn may_evict(&self, stamp: Option<&Stamp>) -> bool {
+        stamp.is_some_and(|stamp| {
+            stamp.priority.is_none_or(|priority| priority < self.priority)
+                && PenaltyBucket::from_dollars(stamp.interruption) < self.bucket
+        })
     }
 }
 
@@ -179,7 +194,5 @@ pub fn pick(selector: &Selector, candidates: impl IntoIterator<Item = Candidate>
     let (home, mut machines) = best.filter(|_| most > 0)?;
     machines.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
     let machines = machines.into_iter().take(most).map(|(_, id)| id).collect();
-    let drain = (selector.wanted == Wanted::Drained)
-        .then(|| Drain { priority: selector.need.profile.priority(), over: false });
-    Some(Out { home, machines, drain })
+    Some(Out { home, machines, drain: selector.drain() })
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bigfleet_model::{ClusterId, MachineId};
+use bigfleet_model::{ClusterId, MachineId, PenaltyBucket};
 use serde::{Deserialize, Serialize};
 
 use super::{Assignment, Domain, Drain, Holdings, Keys, Out, Slice, TransferId, TransferMachine};
@@ -119,7 +119,18 @@ struct OutForm {
 #[derive(Serialize, Deserialize)]
 struct DrainForm {
     priority: i32,
+    /// By its number on the wire. Earlier versions did not write it.
+    #[serde(default)]
+    bucket: i32,
     over: bool,
+}
+
+impl DrainForm {
+    fn drain(self) -> Result<Drain, String> {
+        let bucket = PenaltyBucket::from_wire(self.bucket);
+        let bucket = bucket.ok_or_else(|| format!("{} is no penalty bucket", self.bucket))?;
+        Ok(Drain { priority: self.priority, bucket, over: self.over })
+    }
 }
 
 impl From<&Domain> for DomainForm {
@@ -205,7 +216,11 @@ impl AssignmentForm {
 
 impl OutForm {
     fn of((transfer, out): (&TransferId, &Out)) -> Self {
-        let drain = |one: Drain| DrainForm { priority: one.priority, over: one.over };
+        let drain = |one: Drain| DrainForm {
+            priority: one.priority,
+            bucket: one.bucket.to_wire(),
+            over: one.over,
+        };
         Self {
             transfer: transfer.to_string(),
             home: (&out.home).into(),
@@ -215,11 +230,10 @@ impl OutForm {
     }
 
     fn out(self) -> Result<(TransferId, Out), String> {
-        let drain = |one: DrainForm| Drain { priority: one.priority, over: one.over };
         let out = Out {
             home: self.home.domain()?,
             machines: self.machines.into_iter().map(MachineId::from).collect(),
-            drain: self.drain.map(drain),
+            drain: self.drain.map(DrainForm::drain).transpose()?,
         };
         Ok((self.transfer.into(), out))
     }

@@ -21,13 +21,13 @@ mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bigfleet_model::{ClusterId, FleetId, MachineId};
+use bigfleet_model::{ClusterId, FleetId, MachineId, PenaltyBucket};
 
 pub use donate::{Candidate, Chosen, Selector, Wanted, drained, may_be_lent, pick};
 pub use event::{Effect, Event, Refused, Step};
 pub use key::{Domain, DomainError, Key, Keys, TransferId};
 pub use opening::{Attempt, Opening};
-pub use ownership::Ownership;
+pub use ownership::{Ownership, is_bound};
 pub use quiet::{Busy, quiet};
 pub use quota::{Draw, Room, Slice};
 pub use settle::{Received, UNUSED, done};
@@ -98,6 +98,9 @@ pub struct Out {
 pub struct Drain {
     /// Of whoever asks for them.
     pub priority: i32,
+    /// The asker's interruption penalty: what a victim does must be cheaper. Not given by
+    /// a file of an earlier version, and then nothing is.
+    pub bucket: PenaltyBucket,
     /// The drain is over: `machines` are those that made it.
     pub over: bool,
 }

@@ -23,7 +23,8 @@ pub struct Ownership {
 }
 
 /// Whether a machine in this state is its cluster's, by its provider's word.
-const fn is_bound(state: MachineState) -> bool {
+#[must_use]
+pub const fn is_bound(state: MachineState) -> bool {
     use MachineState::{Configured, Configuring, Draining};
     matches!(state, Configuring | Configured | Draining)
 }

@@ -35,6 +35,7 @@ impl Desk<'_> {
             self.ingest(record);
             return Adopted::Moved;
         };
+        self.live.unsaid.remove(&id);
         // While an operator is waited for, only other states than Configured get here.
         self.end_wait(&id);
         let same_state = known.machine.state == record.state;

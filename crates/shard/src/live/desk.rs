@@ -106,6 +106,11 @@ impl Desk<'_> {
         entry.dirty = true;
         debug_assert!(is_sound(&entry.tracked), "shard invariant 5: {:?}", entry.tracked);
         let after = entry.tracked.machine.clone();
+        if cause == Cause::Decision {
+            self.live.unsaid.insert(machine.clone());
+        } else {
+            self.live.unsaid.remove(machine);
+        }
         self.live.touches.touch(machine);
         self.moved(&before.machine, before_of, &after, cause, decision);
     }

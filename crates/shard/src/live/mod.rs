@@ -43,6 +43,8 @@ pub(crate) struct Live {
     pub(crate) history: History,
     /// Machines between two states, and since when.
     pub(crate) passing: Map<(MachineState, Instant)>,
+    /// Machines between two states by our own word: their provider has not said so.
+    pub(crate) unsaid: HashSet<MachineId, RandomState>,
     /// Which cluster was last told of a machine that is not bound to it.
     pub(crate) told: Map<ClusterId>,
     /// The last instruction of a machine that is over (§8).
@@ -122,6 +124,7 @@ impl Live {
         self.holds.remove(machine);
         self.backoffs.clear(machine);
         self.passing.remove(machine);
+        self.unsaid.remove(machine);
         self.told.remove(machine);
         self.ended.remove(machine);
         self.undeletable.remove(machine);

@@ -6,6 +6,7 @@ use hashbrown::HashSet;
 
 use super::{Batch, Missing};
 use crate::{
+    holdings::is_bound,
     live::{Cause, Desk},
     shard::Shard,
     shared::InForce,
@@ -31,8 +32,18 @@ impl Shard {
     }
 
     async fn merge(&self, batch: Batch) -> bool {
-        let Batch { begun, records, refused, missing, incremental, not_found, list, more, owned } =
-            batch;
+        let Batch {
+            begun,
+            records,
+            refused,
+            missing,
+            incremental,
+            not_found,
+            list,
+            more,
+            owned,
+            neighbours,
+        } = batch;
         for refused in refused {
             self.metrics.machine_rejected(refused.why.reason);
             tracing::warn!(%refused, "a record was refused; what was known stays");
@@ -57,6 +68,15 @@ impl Shard {
         }
         if more {
             return changed;
+        }
+        if let (Some(shared), Some(mut told)) = (&self.shared, neighbours) {
+            if owned.as_ref().is_some_and(|owned| owned.revision != shared.revision()) {
+                told.add_to_known();
+            }
+            // In the step in which its records are taken in, or a machine that came home
+            // in between would be neither a neighbour's nor ours, and draw on nothing.
+            let since = |machine: &MachineId| desk.live.touches.touched_since(machine, begun);
+            shared.neighbours().replace(told, since);
         }
         desk.live.touches.end(begun);
         if list {
@@ -115,12 +135,16 @@ impl Desk<'_> {
     ) -> bool {
         use crate::live::Adopted;
         let machine = record.id.clone();
-        let known = || self.state(&machine).is_some();
+        // What is bound is its cluster's, whoever has its domain.
+        let stays = |record: &bigfleet_model::Machine| {
+            is_bound(record.state) && self.state(&record.id).is_some()
+        };
         let adopted = match owned {
             None => self.adopt(record, begun),
             Some(_) if !self.is_ours(&record) => self.disown(record, begun),
-            // Gained since the read began: a later one tells of it.
-            Some(owned) if !owned.owns(&record) && !known() => return false,
+            // Gained since the read began: a later one tells of it, and of what whoever
+            // had it before did to it meanwhile.
+            Some(owned) if !owned.owns(&record) && !stays(&record) => return false,
             Some(_) => self.adopt(record, begun),
         };
         if incremental {

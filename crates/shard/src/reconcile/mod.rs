@@ -19,7 +19,10 @@ use tokio::{
 pub(crate) use pace::Reader;
 pub(crate) use pace::run;
 
-use crate::{live::Begun, shared::InForce};
+use crate::{
+    live::Begun,
+    shared::{InForce, Neighbours},
+};
 
 /// What one read of the provider told, without what was known already.
 #[derive(Debug)]
@@ -39,6 +42,8 @@ pub(crate) struct Batch {
     more: bool,
     /// What was ours when it began, of a shared provider.
     owned: Option<Arc<InForce>>,
+    /// Of a List that ends with this: what it told of machines that are not.
+    neighbours: Option<Neighbours>,
 }
 
 /// Machines that a full List lacks.

@@ -58,6 +58,8 @@ impl News {
             list: !more,
             more,
             owned: self.owned.clone(),
+            neighbours: (!more && self.owned.is_some())
+                .then(|| std::mem::take(&mut self.neighbours)),
         }
     }
 
@@ -98,13 +100,6 @@ impl Shard {
         let read = self.read_pages(cursor.unwrap_or_default(), &mut news).await;
         if read.is_ok() {
             warn_of_duplicates(&mut news.records);
-            if let Some(shared) = &self.shared {
-                let mut told = std::mem::take(&mut news.neighbours);
-                if news.owned.as_ref().is_some_and(|owned| owned.revision != shared.revision()) {
-                    told.add_to_known();
-                }
-                shared.neighbours().replace(told);
-            }
             let missing = self.missing(&news).await;
             let batch = news.batch(missing, false);
             self.reconciler.ready().push(batch);
@@ -155,7 +150,8 @@ impl Shard {
                     comparer.see(&machine.id, &mut news.seen);
                     let compared = comparer.compare(machine);
                     let moves = live.entries.contains_key(&machine.id)
-                        || live.holds.contains_key(&machine.id);
+                        || live.holds.contains_key(&machine.id)
+                        || live.unsaid.contains(&machine.id);
                     let Some(owned) = &news.owned else {
                         return compared != Comparison::Same || moves;
                     };
@@ -223,6 +219,7 @@ impl Shard {
             list: false,
             more: false,
             owned: self.shared.as_ref().map(|shared| shared.in_force()),
+            neighbours: None,
         };
         for (machine, answer) in futures_util::future::join_all(gets).await {
             match answer {

@@ -1,6 +1,6 @@
 //! How holdings change: less at once, then the disk, then more.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use bigfleet_model::ClusterId;
 
@@ -49,6 +49,14 @@ impl Shared {
         let less = self.in_force().ownership.and(&Ownership::of(&after));
         self.put_in_force(less);
         Ok(())
+    }
+
+    /// Domains are about to be ours: nothing is bought by what was counted without them.
+    fn note_gained_domains(&self, effects: &[Effect]) {
+        let domain = |effect: &Effect| matches!(effect, Effect::Hold(Key::Domain(_)));
+        if effects.iter().any(domain) {
+            self.domains_since.store(self.revision() + 1, Ordering::Release);
+        }
     }
 
     /// Clusters are ours as of this revision.
@@ -101,7 +109,15 @@ impl Shard {
             // Nothing of it is used: the process is about to end.
             return std::future::pending().await;
         }
+        shared.note_gained_domains(&effects);
+        let slices = |holdings: &Holdings| {
+            holdings.assignment.as_ref().map_or_else(Vec::new, |one| one.slices.clone())
+        };
+        let other_slices = slices(&before) != slices(&after);
         shared.holdings.store(after);
+        if other_slices {
+            shared.quota().recount();
+        }
         let revision = shared.put_in_force(ownership);
         shared.note_gained(&effects, revision);
         shared.changed();
@@ -133,7 +149,7 @@ impl Shard {
 
 #[cfg(test)]
 mod tests {
-    use bigfleet_model::MachineId;
+    use bigfleet_model::{MachineId, PenaltyBucket};
 
     use super::*;
     use crate::holdings::{Assignment, Domain, Drain, Out, TransferId};
@@ -149,7 +165,7 @@ mod tests {
             open_transfers: [transfer.clone()].into(),
             ..Assignment::default()
         };
-        let drain = Some(Drain { priority: 1, over: false });
+        let drain = Some(Drain { priority: 1, bucket: PenaltyBucket::ZERO, over: false });
         let out = Out { home, machines: [MachineId::from("m")].into(), drain };
         let picked = Event::Picked { transfer, out };
         let open = Holdings::default().apply(&Event::Assigned(assignment)).expect("taken").after;

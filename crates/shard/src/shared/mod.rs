@@ -21,7 +21,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -104,6 +104,8 @@ pub(crate) struct Shared {
     writer: tokio::sync::Mutex<()>,
     /// Since which revision a cluster is ours.
     gained: Mutex<HashMap<ClusterId, u64, RandomState>>,
+    /// Since which revision all domains of ours are.
+    domains_since: AtomicU64,
     /// The revision in force when the last full List that was merged began.
     listed: Mutex<Option<u64>>,
     /// Any of the above changed.
@@ -142,6 +144,7 @@ impl Shared {
             holdings: ArcSwap::from_pointee(holdings),
             writer: tokio::sync::Mutex::default(),
             gained: Mutex::new(gained),
+            domains_since: AtomicU64::new(0),
             listed: Mutex::default(),
             changes: watch::Sender::new(0),
             announced: AtomicBool::new(false),
@@ -206,11 +209,19 @@ impl Shared {
     /// A full List that began under this revision is merged.
     pub(crate) fn set_listed(&self, revision: u64) {
         *lock(&self.listed) = Some(revision);
+        self.quota().recount();
         self.changed();
     }
 
     fn changed(&self) {
         self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Whether a full List has told of all domains that are ours: before that nobody
+    /// knows what is drawn on their share.
+    fn knows_domains(&self) -> bool {
+        let since = self.domains_since.load(Ordering::Acquire);
+        lock(&self.listed).is_some_and(|listed| listed >= since)
     }
 
     /// What a cluster may expect.

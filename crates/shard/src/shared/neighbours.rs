@@ -84,14 +84,13 @@ impl Neighbours {
     }
 
     /// A full List told of these and no others; one of changes, of these besides, and
-    /// of those that are gone.
-    pub(crate) fn replace(&mut self, others: Self) {
-        let Some(gone) = others.gone else {
-            *self = others;
-            return;
-        };
-        self.by_id.retain(|id, _| !gone.contains(id));
-        self.by_id.extend(others.by_id);
+    /// of those that are gone. What was noted `since` it began is newer than its word.
+    pub(crate) fn replace(&mut self, others: Self, since: impl Fn(&MachineId) -> bool) {
+        let gone = others.gone;
+        let stays = |id: &MachineId| gone.as_ref().is_some_and(|gone| !gone.contains(id));
+        self.by_id.retain(|id, _| since(id) || stays(id));
+        let told = others.by_id.into_iter().filter(|(id, _)| !since(id));
+        self.by_id.extend(told);
     }
 }
 
@@ -131,14 +130,15 @@ mod tests {
         }
         all.note(&ownership, &record("labelled", Idle, None), false);
         let mut known = Neighbours::default();
-        known.replace(all);
+        let never = |_: &MachineId| false;
+        known.replace(all, never);
         assert_eq!((known.draws().count(), known.nobodys()), (3, 1));
 
         let mut changes = Neighbours::of_changes();
         changes.note(&ownership, &record("home", Idle, Some("a")), true);
         changes.note(&ownership, &record("deleted", Speculative, Some("a")), false);
         changes.note(&ownership, &record("labelled", Idle, Some("a")), true);
-        known.replace(changes);
+        known.replace(changes, never);
         assert_eq!((known.draws().count(), known.nobodys()), (1, 0));
         assert_eq!(known.state(&"used".into()), Some(Configured));
 
@@ -146,7 +146,12 @@ mod tests {
         let mut changes = Neighbours::of_changes();
         changes.note(&ownership, &record("home", Idle, Some("a")), true);
         changes.note(&ownership, &record("home", Configured, Some("a")), false);
-        known.replace(changes);
+        known.replace(changes, never);
         assert_eq!(known.draws().count(), 2);
+
+        // What left us since the List began is known better than by it.
+        known.replace(Neighbours::default(), |id| *id == "used".into());
+        assert_eq!(known.draws().count(), 1);
+        assert_eq!(known.state(&"used".into()), Some(Configured));
     }
 }

@@ -22,6 +22,7 @@ impl SharedSide {
         let in_force = self.shared.in_force();
         let mut pools: BTreeMap<Kind, wire::PoolRow> = BTreeMap::new();
         let mut last: Option<String> = None;
+        let connected = self.shard.sessions.connected();
         loop {
             let decider = self.shard.decider.read().await;
             let views = decider.engine.views_after(last.as_deref()).take(CHUNK);
@@ -33,12 +34,18 @@ impl SharedSide {
                 let ownership = &in_force.ownership;
                 let stays = ownership.is_away(view.id())
                     || !may_be_lent(view.id())
-                    || self.shared.quota().is_past(view.id());
+                    || self.shared.quota().keeps(&view, self.shared.knows_domains());
                 if ownership.is_home(view.class()) && !stays {
                     let class = view.class();
+                    let engine = &decider.engine;
+                    // As victims are chosen.
+                    let yields = view.cluster().is_none_or(|cluster| {
+                        engine.is_ready(cluster) && connected.binary_search(cluster).is_ok()
+                    });
                     let kind =
                         (class.instance_type.clone(), class.zone.clone(), class.capacity_type);
-                    count(pools.entry(kind).or_insert_with_key(|kind| row(kind, &view)), &view);
+                    let row = pools.entry(kind).or_insert_with_key(|kind| row(kind, &view));
+                    count(row, &view, yields);
                 }
             }
             last = after.map(str::to_owned);
@@ -70,11 +77,11 @@ fn row((instance_type, zone, capacity): &Kind, view: &MachineView<'_>) -> wire::
     }
 }
 
-fn count(row: &mut wire::PoolRow, view: &MachineView<'_>) {
+fn count(row: &mut wire::PoolRow, view: &MachineView<'_>, yields: bool) {
     match view.state() {
         MachineState::Idle => row.idle += 1,
         MachineState::Speculative => row.speculative += 1,
-        MachineState::Configured => {
+        MachineState::Configured if yields => {
             row.configured += 1;
             // What nothing is known of is not offered.
             if let Some(stamp) = view.stamp() {

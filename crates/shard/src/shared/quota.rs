@@ -28,9 +28,12 @@ pub(crate) struct Quota {
 }
 
 impl Quota {
-    /// Whether a slot is past the share.
-    pub(super) fn is_past(&self, machine: &str) -> bool {
-        self.past.contains(machine)
+    /// Whether a slot must not be lent: it is past the share, or may be as long as it is
+    /// not `known` what is drawn.
+    pub(super) fn keeps(&self, view: &MachineView<'_>, known: bool) -> bool {
+        let counts = !known && !self.room.is_unlimited();
+        let slot = counts && view.state() == MachineState::Speculative;
+        (slot && is_elastic(view.class())) || self.past.contains(view.id())
     }
 
     /// A slot is lent, and drawn from now on, whether it is created or not.
@@ -83,6 +86,7 @@ impl Shared {
             return;
         }
         quota.counted = Some(Instant::now());
+        let known = slices.is_empty() || self.knows_domains();
         let mut room = Room::of(slices);
         let in_force = self.in_force();
         let home = |view: &MachineView<'_>| {
@@ -104,9 +108,10 @@ impl Shared {
         }
         slots.sort_by_key(|(fails, ..)| *fails);
         quota.warn_of(unnamed.filter(|_| !slices.is_empty()));
-        // What may be bought is taken slot by slot, from the lowest id.
+        // What may be bought is taken slot by slot, from the lowest id; nothing while it is
+        // not known what is drawn.
         quota.room = room.clone();
-        let past = slots.into_iter().filter(|(.., class)| !room.take(draw(class, None)));
+        let past = slots.into_iter().filter(|(.., class)| !(known && room.take(draw(class, None))));
         let past: HashSet<MachineId, RandomState> = past.map(|(_, machine, _)| machine).collect();
         for machine in quota.past.union(&past) {
             let told = engine.view(machine).and_then(|view| view.held_back());
@@ -131,6 +136,11 @@ impl Shared {
     /// Whether one more may be bought; if so, it is.
     pub(crate) fn may_buy(&self, class: &Class) -> bool {
         let of_ours = is_elastic(class) && self.in_force().ownership.is_home(class);
-        !of_ours || lock(&self.quota).room.take(draw(class, None))
+        if !of_ours {
+            return true;
+        }
+        let mut quota = lock(&self.quota);
+        let countable = quota.room.is_unlimited() || self.knows_domains();
+        countable && quota.room.take(draw(class, None))
     }
 }

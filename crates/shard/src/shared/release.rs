@@ -2,13 +2,15 @@
 
 use bigfleet_engine::{Action, ActionKind};
 use bigfleet_model::{
-    Attributes, MachineId, MachineState,
+    Attributes, ClusterId, MachineId, MachineState,
     grace::{drain_grace, priority_gap},
 };
 
 use super::{Answered, Shared};
 use crate::{
-    holdings::{Candidate, Chosen, Domain, Effect, Event, Out, Refused, Selector, TransferId},
+    holdings::{
+        Candidate, Chosen, Domain, Drain, Effect, Event, Out, Refused, Selector, TransferId,
+    },
     live::Desk,
     shard::Shard,
 };
@@ -58,7 +60,7 @@ impl Desk<'_> {
     }
 
     /// Machines of a kind that may be let go of: quiet, of domains that we hold, ours by
-    /// them, and no slots that we may not create.
+    /// them, no slots that we may not create, and at no work that must not end.
     fn candidates(&self, shared: &Shared, selector: &Selector) -> Vec<Candidate> {
         let holdings = shared.holdings.load();
         let in_force = shared.in_force();
@@ -71,12 +73,13 @@ impl Desk<'_> {
             let class = view.class();
             selector.asks_for(view.state(), class)
                 && ownership.is_home(class)
+                && view.cluster().is_none_or(|cluster| self.may_end_work_of(cluster))
                 && !ownership.is_received(view.id())
                 && !ownership.is_away(view.id())
                 && ownership.owns(view.id(), view.state(), view.cluster(), class)
         });
-        let quota = shared.quota();
-        let quiet = views.filter(|view| !quota.is_past(view.id())).filter(|view| {
+        let (quota, known) = (shared.quota(), shared.knows_domains());
+        let quiet = views.filter(|view| !quota.keeps(view, known)).filter(|view| {
             let id = view.id();
             self.live.entries.get(id).is_none_or(|entry| {
                 entry.pending.is_none()
@@ -97,23 +100,35 @@ impl Desk<'_> {
         quiet.filter_map(candidate).collect()
     }
 
+    /// Whether a neighbour's need may end the work of a cluster: not before its first
+    /// roll-up in this process (§21, invariant 7). Until then a machine is known by its
+    /// stamp at birth, which need not be what it serves now. And not while its operator is
+    /// away, who alone can drain it: it would be waited for, and chosen again next time.
+    fn may_end_work_of(&self, cluster: &ClusterId) -> bool {
+        self.decider.engine.is_ready(cluster) && self.shard.sessions.is_connected(cluster)
+    }
+
     /// Drains that transfers wait for and that have not begun, as voluntary releases:
-    /// they pass the rails like any other, and no operator's budget is skipped.
+    /// they pass the rails like any other, and no operator's budget is skipped. A victim
+    /// that has come to dearer work since it was chosen is passed over.
     pub(crate) fn drains_to_begin(&self) -> Vec<Action> {
         let Some(shared) = &self.shard.shared else { return Vec::new() };
         let holdings = shared.holdings.load();
         let drains = holdings.out.values().filter_map(|out| {
             let drain = out.drain.filter(|drain| !drain.over)?;
-            Some(out.machines.iter().map(move |machine| (machine, drain.priority)))
+            Some(out.machines.iter().map(move |machine| (machine, drain)))
         });
-        let begin = |(machine, priority): (&MachineId, i32)| {
+        let begin = |(machine, drain): (&MachineId, Drain)| {
             let known = self.tracked(machine)?.machine;
             let cluster = known.cluster?;
             if known.state != MachineState::Configured || self.live.pending(machine).is_some() {
                 return None;
             }
+            if !self.may_end_work_of(&cluster) || !drain.may_evict(known.stamp.as_deref()) {
+                return None;
+            }
             let victim = known.stamp.as_ref().and_then(|stamp| stamp.priority);
-            let grace = drain_grace(priority_gap(priority, victim));
+            let grace = drain_grace(priority_gap(drain.priority, victim));
             Some(Action {
                 machine: machine.clone(),
                 kind: ActionKind::Reclaim { cluster, grace },

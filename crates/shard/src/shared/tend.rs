@@ -115,10 +115,12 @@ impl Desk<'_> {
             let id = &one.machine;
             let key = (one.transfer.clone(), id.clone());
             let pending = self.live.pending(id).is_some() || self.live.holds.contains_key(id);
+            let unsaid = pending || self.live.unsaid.contains(id);
             let known = self.tracked(id).map(|tracked| tracked.machine.state);
             done(&Received {
-                // What we are about to do is not the provider's word.
-                state: if pending { Some(MachineState::Creating) } else { known },
+                // What we are about to do is not the provider's word, nor what we did
+                // while nobody says what came of it.
+                state: if unsaid { Some(MachineState::Creating) } else { known },
                 since: since.received.get(&key).map_or(Duration::ZERO, Instant::elapsed),
                 quiet: !pending && shared.announced(),
                 unwanted: unwanted.contains(id) || assignment.held.domains.contains(&one.home),

@@ -160,6 +160,25 @@ fn a_releasing_transfer_is_an_instruction_to_its_donor() {
     assert!(leader.commits.is_empty(), "said twice");
 }
 
+/// A drain is not answered for a quarter of an hour: what comes after more of them than
+/// go into one answer goes with the next all the same, and so does each of them in turn.
+#[test]
+fn what_is_not_answered_keeps_nothing_else_back() {
+    let (mut leader, [a, ..]) = leader();
+    for number in 0..70 {
+        leader.commit(&begin(&format!("d{number:02}"), TransferKind::Drain));
+    }
+    let first = leader.ok(&shared("a", 3, a.as_ref()));
+    assert_eq!((first.instructions.len(), first.next_report_after_ms), (64, 1_000));
+    leader.commit(&begin("idle", TransferKind::Idle));
+    let second = leader.ok(&shared("a", 4, a.as_ref()));
+    assert!(told(&second).contains(&"give idle".to_owned()), "{:?}", told(&second));
+    let both: BTreeSet<String> = [told(&first), told(&second)].concat().into_iter().collect();
+    assert_eq!(both.len(), 71);
+    let sequences = second.instructions.iter().map(|one| one.sequence_number);
+    assert!(sequences.is_sorted());
+}
+
 /// Names that cannot be replicated end the transfer, not the donor's word.
 #[test]
 fn what_cannot_be_moved_ends_its_transfer() {

@@ -1,6 +1,13 @@
 //! Machines on transfer: let go of, received, settled (coordinator chapter §9).
 
+use std::time::Duration;
+
 use bigfleet_model::MachineState;
+use bigfleet_provider::{
+    Error,
+    fake::{Method, Script},
+    protocol::Kind,
+};
 use bigfleet_wire::v1alpha1::{
     CoordinatorInstruction, CrossShardDrain, InstructAck, PenaltyBucket, QuotaSlice,
     ReassignSpeculative, ShardReport, TransferOwnership, TransferSelector,
@@ -25,7 +32,7 @@ fn idle(id: &str, count: i32) -> CoordinatorInstruction {
     instruct(id, 1, Some(Payload::TransferOwnership(payload)))
 }
 
-async fn acked(sharer: &Sharer, id: &str) -> InstructAck {
+pub(crate) async fn acked(sharer: &Sharer, id: &str) -> InstructAck {
     let has = |reports: &[ShardReport]| reports.iter().any(|one| ack_of(one, id).is_some());
     sharer.coordinator.wait_for("an ack", has, PATIENCE).await.expect("acked");
     sharer.coordinator.reports().iter().find_map(|one| ack_of(one, id)).expect("found")
@@ -169,6 +176,37 @@ async fn no_slot_past_the_share_is_lent() {
     pass(300).await;
     assert_eq!(configured(&fake, "c").len(), 5);
     donor.stop().await;
+}
+
+/// A Configure that the provider refused, and nobody can say what came of it: the machine
+/// may be back where it was, and it is not given back before that is known.
+#[tokio::test(start_paused = true)]
+async fn what_may_roll_back_is_not_settled() {
+    let fake = provider();
+    let recipient = Sharer::start(&fake, "recipient").await;
+    let mut received = assignment(5, &[], &["c"]);
+    received.machines_in = vec![loan("t", "idle-a0", "a")];
+    recipient.assign(received).await;
+    pass(30).await;
+    let operator = recipient.operator("c").await;
+    let refusal = Error::Internal("out of sorts".to_owned());
+    fake.fail_next("idle-a0", MachineState::Configured, refusal);
+    for _ in 0..4 {
+        let delay = Duration::from_secs(30);
+        fake.script(Script { delay, ..Script::next(Method::Get) });
+    }
+    fake.clear_calls();
+    operator.roll_up(machines("c", 1)).await.expect("an answer");
+    let configure = Method::Mutate(Kind::Configure);
+    until("a refusal", || fake.calls().iter().any(|call| call.method == configure)).await;
+    let reply_delay = Duration::from_secs(20);
+    fake.script(Script { reply_delay, ..Script::next(Method::List) });
+    pass(15).await;
+    assert_eq!(fake.machine("idle-a0").expect("there").state, MachineState::Idle);
+    assert!(recipient.holdings().settled.is_empty(), "it is not bound");
+    until("it is used all the same", || configured(&fake, "c").len() == 1).await;
+    until("and settled then", || !recipient.holdings().settled.is_empty()).await;
+    recipient.stop().await;
 }
 
 /// A drain for a neighbour: told once all are idle; they are not used again meanwhile.

@@ -5,3 +5,4 @@ mod handing_over;
 mod lending;
 mod owning;
 mod rig;
+mod yielding;

@@ -181,6 +181,31 @@ async fn a_slice_bounds_what_is_bought() {
     two.stop().await;
 }
 
+/// Machines of a gained domain draw on the share before anybody has told how many they
+/// are: nothing is bought until a List has, although it is slow.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_bought_before_a_gained_domain_was_counted() {
+    let fake = provider();
+    let one = Sharer::start(&fake, "one").await;
+    let slice = QuotaSlice { provider: "fake".into(), region: "r".into(), slice: 6 };
+    one.assign(assignment_with(5, &["a"], &["c"], slice.clone())).await;
+    pass(30).await;
+    let operator = one.operator("c").await;
+    operator.roll_up(machines("c", 4)).await.expect("an answer");
+    until("what is Idle", || configured(&fake, "c").len() == 4).await;
+    // Two may be bought for as long as its domain is the only one; with the four machines
+    // of the other there are more than there may be.
+    fake.clear_calls();
+    fake.script(Script { reply_delay: Duration::from_secs(25), ..Script::next(Method::List) });
+    one.assign(assignment_with(6, &["a", "b"], &["c"], slice)).await;
+    operator.roll_up(machines("c", 8)).await.expect("an answer");
+    until("what the other domain has", || configured(&fake, "c").len() == 8).await;
+    pass(300).await;
+    let touched = one.touched();
+    assert!(!touched.iter().any(|id| id.contains("slot")), "{touched:?}");
+    one.stop().await;
+}
+
 /// The machines of a cluster that moves away draw on the share at once, not only from the
 /// next List on, which is slow.
 #[tokio::test(start_paused = true)]
@@ -274,5 +299,48 @@ async fn nothing_is_done_by_a_list_from_before_the_gain() {
     until("slots of the gained domain", || configured(&fake, "c").len() == 12).await;
     let touched = one.touched();
     assert!(!touched.iter().any(|id| id.contains("idle-b")), "{touched:?}");
+    one.stop().await;
+}
+
+/// The same of a machine that was known until then, because it served our cluster: whoever
+/// had its domain may have used it since the List was read.
+#[tokio::test(start_paused = true)]
+async fn what_was_known_is_not_taken_from_a_list_from_before_the_gain_either() {
+    let fake = provider();
+    let one = Sharer::start(&fake, "one").await;
+    one.assign(assignment(5, &["b"], &["c"])).await;
+    pass(30).await;
+    let operator = one.operator("c").await;
+    operator.roll_up(machines("c", 1)).await.expect("an answer");
+    until("served", || configured(&fake, "c").len() == 1).await;
+    let bound = configured(&fake, "c").remove(0);
+    one.assign(assignment(6, &["a"], &["c"])).await;
+    pass(30).await;
+    // A List that arrives late and comes back later still.
+    let (delay, reply_delay) = (Duration::from_secs(15), Duration::from_secs(30));
+    let lists =
+        |fake: &Fake| fake.calls().iter().filter(|call| call.method == Method::List).count();
+    let before = lists(&fake);
+    until("a list that ends", || lists(&fake) > before).await;
+    fake.script(Script { delay, reply_delay, ..Script::next(Method::List) });
+    let before = lists(&fake);
+    let other = Stamped::new(fake.clone(), Identity::new("other", 1));
+    let id = bound.as_str().into();
+    pass(10).await;
+    Provider::drain(&other, &id, Duration::ZERO, None).await.expect("taken");
+    until("the list is read", || lists(&fake) > before).await;
+    assert_eq!(fake.machine(&bound).expect("there").state, MachineState::Idle);
+    let request = Configure {
+        cluster: "elsewhere".into(),
+        blob: Secret::from(vec![]),
+        metadata: Default::default(),
+    };
+    Provider::configure(&other, &id, request, None).await.expect("taken");
+    one.assign(assignment(7, &["a", "b"], &["c"])).await;
+    fake.clear_calls();
+    until("another one", || configured(&fake, "c").len() == 1).await;
+    pass(60).await;
+    let touched = one.touched();
+    assert!(!touched.contains(&bound), "{touched:?}");
     one.stop().await;
 }

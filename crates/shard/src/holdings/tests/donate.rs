@@ -121,7 +121,10 @@ fn a_drain_takes_cheap_work_for_dear_and_never_the_reverse() {
         candidate("unknown", "a", MachineState::Configured, None),
     ];
     let out = pick(&selector, all.clone()).unwrap();
-    assert_eq!(out.drain, Some(Drain { priority: 100, over: false }));
+    assert_eq!(
+        out.drain,
+        Some(Drain { bucket: PenaltyBucket::from_dollars(4.0), ..drain_for(100) })
+    );
     assert_eq!(chosen(Some(out)), ["low", "lower"]);
     let one = Selector { count: 1, ..selector };
     assert_eq!(chosen(pick(&one, all)), ["lower"], "by the ordinary score");
@@ -131,7 +134,7 @@ fn a_drain_takes_cheap_work_for_dear_and_never_the_reverse() {
 fn a_drain_is_over_when_all_are_idle_or_late_and_never_unannounced() {
     let machines: BTreeSet<MachineId> = ["a", "b"].map(MachineId::from).into();
     let one: BTreeSet<MachineId> = ["a"].map(MachineId::from).into();
-    let drain = Some(Drain { priority: 1, over: false });
+    let drain = Some(drain_for(1));
     let out = Out { home: domain("z"), machines: machines.clone(), drain };
     let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
     assert!(drained(&out, &machines, minutes(0), true));

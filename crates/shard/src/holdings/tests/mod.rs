@@ -54,6 +54,11 @@ fn out(machines: &[&'static str]) -> Out {
     Out { home: domain("a"), machines: ids(machines), drain: None }
 }
 
+/// For somebody of this priority, whose own work is free to interrupt.
+fn drain_for(priority: i32) -> Drain {
+    Drain { priority, bucket: PenaltyBucket::ZERO, over: false }
+}
+
 #[allow(clippy::needless_pass_by_value, reason = "an event happens once")]
 fn step(holdings: &Holdings, event: Event) -> (Holdings, Vec<Effect>) {
     let Step { after, effects } = holdings.apply(&event).unwrap();

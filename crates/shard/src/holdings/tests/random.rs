@@ -38,7 +38,7 @@ fn events() -> impl Strategy<Value = Event> {
     let transfer = proptest::sample::select(&TRANSFERS[..]);
     let picked = (transfer.clone(), some(&MACHINES), any::<bool>()).prop_map(
         |(transfer, machines, drains)| {
-            let drain = drains.then_some(Drain { priority: 1, over: false });
+            let drain = drains.then_some(drain_for(1));
             let out = Out { drain, ..out(&machines) };
             Event::Picked { transfer: transfer.into(), out }
         },

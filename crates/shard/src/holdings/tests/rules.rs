@@ -1,5 +1,6 @@
 //! The file and the messages.
 
+use bigfleet_model::Stamp;
 use bigfleet_wire::v1alpha1 as wire;
 
 use super::*;
@@ -18,7 +19,10 @@ pub(super) fn full() -> Holdings {
         Event::Picked { transfer: "w".into(), out: out(&["m", "n"]) },
         Event::Picked {
             transfer: "x".into(),
-            out: Out { drain: Some(Drain { priority: -1, over: false }), ..out(&["o"]) },
+            out: Out {
+                drain: Some(Drain { bucket: PenaltyBucket::PINNED, ..drain_for(-1) }),
+                ..out(&["o"])
+            },
         },
     ]);
     holdings.releasing = keys(&["z", "@y"]);
@@ -35,6 +39,24 @@ fn what_is_written_is_read() {
         file::write(&path, &holdings).unwrap();
         assert_eq!(file::read(&path).unwrap(), holdings);
     }
+}
+
+/// A drain that an earlier version wrote down says nothing of the penalty, and so it ends
+/// nobody's work.
+#[test]
+fn a_drain_of_an_earlier_version_is_read_and_evicts_nobody() {
+    let text = String::from_utf8(file::encode(&full()).unwrap()).unwrap();
+    let before = text.replace("\"bucket\":27,", "");
+    assert_ne!(before, text);
+    let mut expected = full();
+    let kept = expected.out.get_mut("x").unwrap().drain.as_mut().unwrap();
+    kept.bucket = PenaltyBucket::UNSPECIFIED;
+    assert_eq!(file::decode(before.as_bytes()), Ok(expected));
+    let stamp = Stamp { priority: Some(-9), ..Stamp::default() };
+    let drain = Drain { bucket: PenaltyBucket::UNSPECIFIED, ..drain_for(1_000) };
+    assert!(!drain.may_evict(Some(&stamp)));
+    let unknown = text.replace("\"bucket\":27,", "\"bucket\":28,");
+    assert!(file::decode(unknown.as_bytes()).unwrap_err().contains("28"));
 }
 
 /// To overlook a part of the file is to own what is somebody else's.

@@ -106,7 +106,7 @@ fn nothing_is_let_go_of_for_a_transfer_that_is_not_open() {
 #[test]
 fn a_drain_is_answered_when_it_is_over_with_those_that_made_it() {
     let before = after(vec![Event::Assigned(asked(5, &["t"]))]);
-    let drain = Some(Drain { priority: 9, over: false });
+    let drain = Some(drain_for(9));
     let chosen = Out { drain, ..out(&["m", "n"]) };
     let picked = Event::Picked { transfer: "t".into(), out: chosen };
     let (draining, effects) = step(&before, picked.clone());
@@ -115,7 +115,7 @@ fn a_drain_is_answered_when_it_is_over_with_those_that_made_it() {
 
     let drained = |idle| Event::Drained { transfer: "t".into(), idle: ids(idle) };
     let (over, effects) = step(&draining, drained(&["n", "never"]));
-    let out = Out { drain: Some(Drain { priority: 9, over: true }), ..out(&["n"]) };
+    let out = Out { drain: Some(Drain { over: true, ..drain_for(9) }), ..out(&["n"]) };
     let answer = Effect::Answer { transfer: "t".into(), out };
     assert_eq!(effects, [Effect::Own("m".into()), answer.clone()]);
     assert_eq!(step(&over, drained(&["m", "n"])), (over, vec![answer]), "the same every time");
