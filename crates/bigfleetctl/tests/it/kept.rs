@@ -54,12 +54,12 @@ impl ShardObserve for Slow {
             machine_id: format!("m-{}", sequence - FIRST),
             ..DecisionRecord::default()
         };
-        let wanted = |record: &DecisionRecord| {
+        let wanted = move |record: &DecisionRecord| {
             record.sequence > after
                 && (request.machine_id.is_empty() || request.machine_id == record.machine_id)
         };
-        let found = (FIRST..=LAST).map(record).map(|record| wanted(&record).then_some(record));
-        let slowly = stream::iter(found.collect::<Vec<_>>()).filter_map(|found| async {
+        let found = (FIRST..=LAST).map(record).map(move |record| wanted(&record).then_some(record));
+        let slowly = stream::iter(found).filter_map(|found| async {
             sleep(Duration::from_millis(600)).await;
             found.map(Ok)
         });
