@@ -442,9 +442,8 @@ impl Random {
                 _ => Command::AssignDomain { domain, shard: to },
             },
             12 => {
-                let shards: Vec<ShardId> = self.world.tier.state.shards().keys().cloned().collect();
-                let share = |shard| (shard, self.dice.below(5) as i32);
-                let per_shard = shards.into_iter().map(share).collect();
+                let share = |shard: &ShardId| (shard.clone(), self.dice.below(5) as i32);
+                let per_shard = state.shards().keys().map(share).collect();
                 let (provider, region) = ("p".to_owned(), "r".to_owned());
                 Command::SetQuota { provider, region, per_shard }
             }

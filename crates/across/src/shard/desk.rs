@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bigfleet_model::{ClusterId, Machine, MachineId, MachineState, Stamp, machine::ZONE_LABEL};
 use bigfleet_provider::protocol::{Kind, Token};
-use bigfleet_shard::holdings::{Busy, Candidate, Domain, is_bound};
+use bigfleet_shard::holdings::{Busy, Candidate, Domain, Ownership, is_bound};
 
 use super::{Listing, Process, Shard};
 use crate::provider::{Answer, Call};
@@ -107,8 +107,21 @@ impl Process {
         let (kept, left) = desk.into_iter().partition(|(_, entry)| keeps(self, entry));
         self.desk = kept;
         let left: BTreeMap<MachineId, Entry> = left;
-        // They may draw on our share still: the next List, which would say so, is to come.
-        self.neighbours.extend(left.into_iter().map(|(id, entry)| (id, entry.record)));
+        for entry in left.into_values() {
+            // It may draw on our share still: the next List, which would say so, is to come.
+            self.note(&self.in_force.clone(), entry.record);
+        }
+    }
+
+    /// Remembers a machine that is not ours, as far as it matters to us.
+    fn note(&mut self, ownership: &Ownership, record: Machine) {
+        let away = ownership.is_away(&record.id);
+        let drawn = away || record.state != MachineState::Speculative;
+        if away || (drawn && ownership.is_home(&record.class)) {
+            self.neighbours.insert(record.id.clone(), record);
+        } else {
+            self.neighbours.remove(&record.id);
+        }
     }
 
     fn touch(&mut self, machine: &MachineId) {
@@ -260,17 +273,18 @@ impl Process {
                         |hold: &Hold| record.state == hold.start && !over(&id, hold, listing.began);
                     entry.pending.is_some() || entry.hold.as_ref().is_some_and(doubts)
                 });
+            let was_known = known.is_some();
             if older {
                 continue;
             }
             let cluster = record.cluster.as_ref();
             let owned = listing.owned.owns(&id, record.state, cluster, &record.class);
             if !owned || !self.owns(&record) {
-                self.neighbours.insert(id.clone(), record.clone());
+                self.note(&listing.owned, record.clone());
             }
             if !self.owns(&record) {
                 self.desk.remove(&id);
-            } else if owned || (is_bound(record.state) && known.is_some()) {
+            } else if owned || (is_bound(record.state) && was_known) {
                 self.desk.insert(id, Entry { record, pending: None, hold: None });
             }
         }
