@@ -113,7 +113,8 @@ impl Corpus {
         // Of those that exclude each other the last counts: one is drawn.
         let of =
             |field: &FieldDescriptorProto| field.oneof_index.filter(|_| !field.proto3_optional());
-        for oneof in fields.iter().filter_map(of).collect::<BTreeSet<_>>() {
+        let oneofs: BTreeSet<i32> = fields.iter().filter_map(of).collect();
+        for oneof in oneofs {
             let members: Vec<i32> = fields
                 .iter()
                 .filter(|field| of(field) == Some(oneof))
