@@ -1,6 +1,8 @@
 //! Whoever takes part in a transfer dies, at each of its steps (coordinator chapter §16).
 
-use bigfleet_wire::v1alpha1::TransferEntry;
+use bigfleet_model::PenaltyBucket;
+use bigfleet_scripted::{cluster::Shape, member::Standing};
+use bigfleet_wire::v1alpha1::{Machine, MachineState, TransferEntry};
 
 use crate::{
     neighbourhood::{Neighbourhood, THREE, met, whole},
@@ -21,6 +23,10 @@ pub(crate) enum Step {
     Begun,
     /// The donor has written down what it lets go of.
     LetGo,
+    /// What must be drained first is on its way out.
+    Draining,
+    /// And has come through.
+    Drained,
     /// The coordinator knows that it did.
     Moved,
     /// The recipient has written down that it has them.
@@ -30,6 +36,41 @@ pub(crate) enum Step {
 }
 
 const STEPS: [Step; 5] = [Step::Begun, Step::LetGo, Step::Moved, Step::Received, Step::Settled];
+/// The first steps of a drain; what follows is as above.
+const DRAINS: [Step; 4] = [Step::Begun, Step::LetGo, Step::Draining, Step::Drained];
+
+/// What is lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lent {
+    Idle,
+    Slots,
+    /// Machines at cheaper work.
+    Drained,
+}
+
+impl Lent {
+    fn steps(self) -> &'static [Step] {
+        match self {
+            Self::Idle | Self::Slots => &STEPS,
+            Self::Drained => &DRAINS,
+        }
+    }
+
+    /// Machines of this type.
+    fn stock(self, kind: &str) -> String {
+        match self {
+            Self::Idle => stock::idle(kind, 4, &["zone-b", "zone-c"]),
+            Self::Slots => stock::slots(kind, 4, &["zone-b", "zone-c"]),
+            Self::Drained => stock::idle(kind, 2, &["zone-b"]),
+        }
+    }
+}
+
+/// Work of such a priority, and as dear to interrupt.
+fn worth(priority: i32, dollars: f64, kind: &str) -> Shape {
+    let bucket = PenaltyBucket::from_dollars(dollars);
+    whole().priority(priority).penalties(bucket, PenaltyBucket::ZERO).instance_types(&[kind])
+}
 
 #[derive(Clone, Copy, Debug)]
 enum Victim {
@@ -67,8 +108,19 @@ impl Neighbourhood {
         if known.phase == "moved" {
             return Some(Step::Moved);
         }
-        let let_go = gave.out.keys().any(|transfer| transfer.as_str() == id);
-        Some(if let_go { Step::LetGo } else { Step::Begun })
+        let Some((_, out)) = gave.out.iter().find(|(transfer, _)| transfer.as_str() == id) else {
+            return Some(Step::Begun);
+        };
+        let Some(drain) = out.drain else { return Some(Step::LetGo) };
+        if drain.over {
+            return Some(Step::Drained);
+        }
+        let machines = self.machines().await;
+        let moves = |machine: &Machine| {
+            out.machines.iter().any(|id| *id.as_str() == *machine.id)
+                && machine.state() != MachineState::Configured
+        };
+        Some(if machines.iter().any(moves) { Step::Draining } else { Step::LetGo })
     }
 
     /// Waits until it has come so far.
@@ -91,19 +143,30 @@ impl Neighbourhood {
 }
 
 /// Machines come all the same, and each has one owner.
-async fn dies_at_each_step(victim: Victim) {
+async fn dies_at_each_step(lent: Lent, victim: Victim) {
     let mut provider = stock::zones(3);
     provider.push(stock::idle("own", 2, &["zone-a"]));
-    provider.extend(TYPES.iter().map(|kind| stock::idle(kind, 4, &["zone-b", "zone-c"])));
+    provider.extend(TYPES.iter().map(|kind| lent.stock(kind)));
     let mut all = Neighbourhood::open(&provider, QUICK, THREE).await;
     let witness = all.witness();
     let member = all.shard("one").member("c", &whole().instance_types(&["own"]), 1);
     member.wait_for("met demand", met, PATIENCE).await.unwrap();
-    for (step, kind) in STEPS.into_iter().zip(TYPES) {
-        member.cluster().deploy(&whole().instance_types(&[kind]), 1);
+    let cheap = (lent == Lent::Drained).then(|| {
+        let cheap = all.shard("two").member("cheap", &worth(0, 0.0, TYPES[0]), 2);
+        for kind in &TYPES[1..] {
+            cheap.cluster().deploy(&worth(0, 0.0, kind), 2);
+        }
+        cheap
+    });
+    if let Some(cheap) = &cheap {
+        let all_in_use = |now: &Standing| met(now) && now.live == 2 * TYPES.len();
+        cheap.wait_for("cheap work on all of them", all_in_use, PATIENCE).await.unwrap();
+    }
+    for (step, kind) in lent.steps().iter().copied().zip(TYPES) {
+        member.cluster().deploy(&worth(500, 100.0, kind), 1);
         let moving = all.begins_to_move(kind).await;
         all.reaches(&moving, step).await;
-        println!("{victim:?} dies when {moving:?} is {step:?}");
+        println!("{victim:?} dies when {moving:?} of {lent:?} is {step:?}");
         match victim {
             Victim::Donor => {
                 all.kill(&moving.from).await;
@@ -129,15 +192,35 @@ async fn dies_at_each_step(victim: Victim) {
 
 #[tokio::test]
 async fn fault_donor_dies_at_any_step_of_a_transfer() {
-    dies_at_each_step(Victim::Donor).await;
+    dies_at_each_step(Lent::Idle, Victim::Donor).await;
 }
 
 #[tokio::test]
 async fn fault_recipient_dies_at_any_step_of_a_transfer() {
-    dies_at_each_step(Victim::Recipient).await;
+    dies_at_each_step(Lent::Idle, Victim::Recipient).await;
 }
 
 #[tokio::test]
 async fn fault_leader_dies_at_any_step_of_a_transfer() {
-    dies_at_each_step(Victim::Leader).await;
+    dies_at_each_step(Lent::Idle, Victim::Leader).await;
+}
+
+#[tokio::test]
+async fn fault_donor_dies_at_any_step_of_a_transfer_of_slots() {
+    dies_at_each_step(Lent::Slots, Victim::Donor).await;
+}
+
+#[tokio::test]
+async fn fault_recipient_dies_at_any_step_of_a_transfer_of_slots() {
+    dies_at_each_step(Lent::Slots, Victim::Recipient).await;
+}
+
+#[tokio::test]
+async fn fault_donor_dies_at_any_step_of_a_drain() {
+    dies_at_each_step(Lent::Drained, Victim::Donor).await;
+}
+
+#[tokio::test]
+async fn fault_leader_dies_at_any_step_of_a_drain() {
+    dies_at_each_step(Lent::Drained, Victim::Leader).await;
 }

@@ -169,6 +169,64 @@ async fn a_cluster_moves_with_its_machines() {
     witness.end().await;
 }
 
+/// Whoever gains a domain dies while its owner lets go, and when it has just arrived.
+#[tokio::test]
+async fn fault_the_gainer_is_killed_while_a_domain_moves() {
+    let mut all = Neighbourhood::open(&four_and_four(2), NO_LOANS, TWO).await;
+    let witness = all.witness();
+    let member = all.shard("two").member("c", &half(), 4);
+    member.wait_for("met demand", met, PATIENCE).await.unwrap();
+    all.move_domain("zone-a", "one", "two").await;
+    all.kill("two").await;
+    all.start("two");
+    all.until_settled().await;
+    all.move_domain("zone-a", "two", "one").await;
+    all.until_settled().await;
+    all.move_domain("zone-a", "one", "two").await;
+    until("it is written down", async || {
+        let held = all.shard("two").holdings();
+        held.held().is_some_and(|held| held.domains.len() == 2).then_some(())
+    })
+    .await;
+    all.kill("two").await;
+    all.start("two");
+    all.until_settled().await;
+    member.cluster().scale(0, 20);
+    member.wait_for("more than one zone has", met_with(20), PATIENCE).await.unwrap();
+    assert_eq!(all.zones_of("two").await, zones(&["zone-a", "zone-b"]));
+    all.tap.nobody_meddles();
+    witness.end().await;
+}
+
+/// A cluster moves, and first whoever loses it dies, then whoever has just gained it.
+#[tokio::test]
+async fn fault_both_are_killed_while_a_cluster_moves() {
+    let mut all = Neighbourhood::open(&four_and_four(2), NO_LOANS, TWO).await;
+    let witness = all.witness();
+    let member = all.shard("one").member("c", &half(), 6);
+    member.wait_for("met demand", met, PATIENCE).await.unwrap();
+    let before = ids(all.serving("c").await);
+    {
+        let mut operator = member.operator().await;
+        operator.set_addr(&all.shard("two").site.shard);
+        operator.abort().await;
+    }
+    all.move_cluster("c", "one", "two").await;
+    all.kill("one").await;
+    all.start("one");
+    until("it is written down", async || {
+        let held = all.shard("two").holdings();
+        held.holds_cluster(&"c".into()).then_some(())
+    })
+    .await;
+    all.kill("two").await;
+    all.start("two");
+    all.until_settled().await;
+    member.wait_for("met demand", met, PATIENCE).await.unwrap();
+    assert_eq!(ids(all.serving("c").await), before, "the same machines, and no more");
+    witness.end().await;
+}
+
 /// What the last answer to a roll-up said, if it was refused.
 async fn refusal(member: &Member) -> Option<String> {
     let last = |state: &State| state.answers.values().next_back().cloned();

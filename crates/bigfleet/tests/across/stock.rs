@@ -15,6 +15,12 @@ pub(crate) fn idle(instance_type: &str, count: usize, zones: &[&str]) -> String 
     tier(instance_type, &format!("{kind}, zones: [{}]", zones.join(", ")))
 }
 
+/// Slots of a type, so many in all over these zones.
+pub(crate) fn slots(instance_type: &str, count: usize, zones: &[&str]) -> String {
+    let kind = format!("capacity: ON_DEMAND, count: {count}, state: SPECULATIVE, price: 0.4");
+    tier(instance_type, &format!("{kind}, zones: [{}]", zones.join(", ")))
+}
+
 fn tier(instance_type: &str, rest: &str) -> String {
     format!(
         "--tier={{name: {instance_type}, type: {instance_type}, {rest}, \
