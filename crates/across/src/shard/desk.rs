@@ -107,8 +107,10 @@ impl Process {
         let (kept, left) = desk.into_iter().partition(|(_, entry)| keeps(self, entry));
         self.desk = kept;
         let left: BTreeMap<MachineId, Entry> = left;
-        for entry in left.into_values() {
-            // It may draw on our share still: the next List, which would say so, is to come.
+        for (id, entry) in left {
+            // It may draw on our share still: the next List, which would say so, is to come,
+            // and one that has begun is older.
+            self.touch(&id);
             self.note(&self.in_force.clone(), entry.record);
         }
     }
@@ -279,8 +281,10 @@ impl Process {
             }
             let cluster = record.cluster.as_ref();
             let owned = listing.owned.owns(&id, record.state, cluster, &record.class);
-            if !owned || !self.owns(&record) {
+            if !owned {
                 self.note(&listing.owned, record.clone());
+            } else if !self.owns(&record) && was_known {
+                self.note(&self.in_force.clone(), record.clone());
             }
             if !self.owns(&record) {
                 self.desk.remove(&id);
