@@ -73,7 +73,8 @@ pub(super) async fn upsert(
         let mut plan = vec![change.trim_end().to_owned()];
         if !is_dialled(fleet, address).await? {
             let why = format!(
-                "no shard dials {address}, and a share binds only shards that dial the address                  of its provider, spelt the same"
+                "no shard dials {address}, and a share binds only shards that dial the address \
+                 of its provider, spelt the same"
             );
             plan.extend(quotas::unbound_by(name, &quotas::allocations(fleet).await?, &why));
         }

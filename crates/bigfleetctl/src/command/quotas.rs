@@ -129,14 +129,20 @@ fn shares(slices: &BTreeMap<String, i32>) -> String {
     slices.iter().map(|(shard, n)| format!("{shard}={n}")).collect::<Vec<_>>().join(" ")
 }
 
+/// What a row splits: a provider's account in one region, or, without one, in all.
+pub(super) fn account(row: &QuotaAllocation) -> String {
+    format!("{} {}", row.provider, row.region).trim_end().to_owned()
+}
+
 /// Rows that this shard alone has a share of. They stay without it, and bar everybody.
 pub(super) fn emptied_by(shard: &str, rows: &[QuotaAllocation]) -> Vec<String> {
     let alone =
         |row: &&QuotaAllocation| row.per_shard.len() == 1 && row.per_shard.contains_key(shard);
-    let step = |QuotaAllocation { provider, region, .. }: &QuotaAllocation| {
+    let step = |row: &QuotaAllocation| {
         format!(
-            "leave the quota of {provider} {region} without shares: no shard may create anything \
-             there until set-quota gives shares anew, or --remove takes it away"
+            "leave the quota of {} without shares: no shard may create anything there until \
+             set-quota gives shares anew, or --remove takes it away",
+            account(row)
         )
     };
     rows.iter().filter(alone).map(step).collect()
@@ -146,7 +152,7 @@ pub(super) fn emptied_by(shard: &str, rows: &[QuotaAllocation]) -> Vec<String> {
 /// registered by, or none is.
 pub(super) fn unbound_by(provider: &str, rows: &[QuotaAllocation], why: &str) -> Vec<String> {
     let step = |row: &QuotaAllocation| {
-        format!("leave the quota of {provider} {} without effect: {why}", row.region)
+        format!("leave the quota of {} without effect: {why}", account(row))
     };
     rows.iter().filter(|row| row.provider == provider).map(step).collect()
 }

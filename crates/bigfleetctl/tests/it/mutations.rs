@@ -217,6 +217,7 @@ async fn quotas_that_stop_binding_are_named_in_the_plan() {
     let upsert = ["upsert-provider", "--name", "ec2", "--dry-run", "--address"];
     let plan = ctl.run(&[&upsert[..], &["o.svc:1"]].concat()).await.ok();
     assert!(plan.contains(told) && plan.contains("no shard dials o.svc:1"), "{plan}");
+    assert!(plan.contains("dial the address of its provider, spelt the same"), "{plan}");
     let plan = ctl.run(&[&upsert[..], &["o:1"]].concat()).await.ok();
     assert!(!plan.contains(told), "{plan}");
 }

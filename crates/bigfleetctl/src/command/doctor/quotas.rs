@@ -31,13 +31,11 @@ fn one(
     dialled: &BTreeSet<String>,
     findings: &mut Findings,
 ) {
-    let QuotaAllocation { provider, region, .. } = row;
-    let target = format!("{provider} {region}");
-    let target = target.trim_end();
+    let (provider, target) = (&row.provider, quotas::account(row));
     let Some(entry) = registered.iter().find(|one| one.name == *provider) else {
         findings.fault(
             "quota",
-            target,
+            &target,
             format!("no provider {provider} is registered, so the quota limits nobody"),
             format!(
                 "`upsert-provider --name {provider}` with the address that shards dial, or \
@@ -50,17 +48,17 @@ fn one(
     if dialled.is_empty() {
         findings.skipped(
             "quota",
-            target,
+            &target,
             "no shard has reported its provider yet",
             "look again once shards have reported",
         );
     } else if dialled.contains(address) {
-        findings.ok("quota", target, format!("shards dial {address}"));
+        findings.ok("quota", &target, format!("shards dial {address}"));
     } else {
         let dialled: Vec<&str> = dialled.iter().map(String::as_str).collect();
         findings.fault(
             "quota",
-            target,
+            &target,
             format!(
                 "no shard dials {address}, by which {provider} is registered, so the quota limits \
                  nobody; shards dial {}",
