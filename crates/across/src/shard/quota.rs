@@ -19,7 +19,7 @@ fn is_bought(entry: &Entry) -> bool {
 impl Process {
     /// What may still be bought; none while it is not known what is drawn.
     fn room(&self, holdings: &Holdings) -> Option<Room> {
-        let slices = holdings.assignment.as_ref().map_or(&[][..], |one| &one.slices);
+        let slices = holdings.slices();
         let mut room = Room::of(slices);
         if room.is_unlimited() {
             return Some(room);

@@ -120,6 +120,12 @@ impl Holdings {
         self.assignment.as_ref().map_or(0, |assignment| assignment.version)
     }
 
+    /// What it may have of whose account; without any, nothing limits it.
+    #[must_use]
+    pub fn slices(&self) -> &[Slice] {
+        self.assignment.as_ref().map_or(&[], |assignment| &assignment.slices)
+    }
+
     /// What a report says of the Assignment: never 0, which would be a shard that
     /// shares nothing.
     #[must_use]

@@ -110,10 +110,7 @@ impl Shard {
             return std::future::pending().await;
         }
         shared.note_gained_domains(&effects);
-        let slices = |holdings: &Holdings| {
-            holdings.assignment.as_ref().map_or_else(Vec::new, |one| one.slices.clone())
-        };
-        let other_slices = slices(&before) != slices(&after);
+        let other_slices = before.slices() != after.slices();
         shared.holdings.store(after);
         if other_slices {
             shared.quota().recount();

@@ -76,7 +76,7 @@ impl Shared {
     /// that fail, for they keep no place from others, then those with the highest ids.
     pub(crate) fn renew_quota(&self, engine: &mut Engine, queued: impl Fn(&str) -> bool) {
         let holdings = self.holdings.load();
-        let slices = holdings.assignment.as_ref().map_or(&[][..], |one| &one.slices);
+        let slices = holdings.slices();
         let mut quota = lock(&self.quota);
         if slices.is_empty() && quota.past.is_empty() {
             quota.room = Room::default();
